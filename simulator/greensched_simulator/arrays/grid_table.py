@@ -1,8 +1,8 @@
-"""The zones' carbon and price over time as running sums: the mean over any interval in one step.
+"""The zones' carbon and price as running sums, which give the mean over any interval in O(1).
 
-Each value holds from its time until the next, the last one for ever. Where data is missing, the
-mean over an interval that touches the gap is NaN, never a made-up value. A step may stand there in
-several parts, `in_parts`: all integrals are the same, to the last digit.
+Each value holds from its time until the next, the last one for ever. The mean over an interval that
+touches a gap is NaN, never a substitute. `in_parts` splits steps into several rows; all integrals
+stay equal to the last digit.
 """
 
 from typing import NamedTuple
@@ -17,16 +17,16 @@ CARBON, PRICE = 0, 1  # rows of the values
 
 
 class GridTable(NamedTuple):
-    """The signals of all zones; zone z's steps are `starts[z]` to `starts[z + 1]` of the rest."""
+    """The signals of all zones; zone z's steps are rows `starts[z]` to `starts[z + 1]`."""
 
     starts: npt.NDArray[np.int64]  # [Z+1]
     per_step: Floats  # [Z] 1 / length of its even steps, in 1/s; 0 where they are uneven
     times_s: Floats  # [T]
-    since_s: Floats  # [T] when the step began of which this is a part
+    since_s: Floats  # [T] begin of the whole step to which this part belongs
     values: Floats  # [2,T] g/kWh and money per MWh; NaN: no data
     sums: Floats  # [2,T] integral of each from the zone's first time to `since_s`; gaps add nothing
     gaps_s: Floats  # [2,T] seconds without data from the zone's first time to `since_s`
-    # [2,T] what a forecast made in a step makes of the values: times the factor plus the offset
+    # [2,T] a forecast made in a step is each value times the factor plus the offset
     factors: Floats
     offsets: Floats
 
@@ -39,9 +39,9 @@ def grid_table(
     factors: Floats | None = None,
     offsets: Floats | None = None,
 ) -> GridTable:
-    """Return the table of zones whose steps stand one zone after the other; times rise in each.
+    """Return the table of zones whose steps are stored zone after zone; times rise in each zone.
 
-    Without factors and offsets all that will come is known from the first.
+    Without factors and offsets the forecast is perfect.
     """
     per_step = np.zeros(starts.size - 1)
     values = np.stack([carbon_g_per_kwh, price_per_mwh])
@@ -61,9 +61,9 @@ def grid_table(
 
 
 def in_parts(table: GridTable, part_s: float) -> GridTable:
-    """Return the table with even steps in parts of `part_s`, in zones where that divides them.
+    """Return the table with even steps split into parts of `part_s`, if that divides them.
 
-    Starts so far apart then move on by one part each.
+    Candidate starts `part_s` apart then advance by one part each.
     """
     parts, per_step = np.ones(table.times_s.size, np.int64), table.per_step.copy()
     for zone in np.flatnonzero(table.per_step):
@@ -89,7 +89,7 @@ def in_parts(table: GridTable, part_s: float) -> GridTable:
 
 @inlined
 def step_at(table: GridTable, zone: int, time_s: float) -> int:
-    """Return the place of the step that holds at `time_s`; the first one before them all."""
+    """Return the row of the step that holds at `time_s`; before the first step, the first one."""
     first, last = table.starts[zone], table.starts[zone + 1] - 1
     if table.per_step[zone] == 0.0:
         return max(
@@ -98,7 +98,7 @@ def step_at(table: GridTable, zone: int, time_s: float) -> int:
         )
     place = first + int((time_s - table.times_s[first]) * table.per_step[zone])
     place = min(max(place, first), last)
-    # The product rounds: a time a hair before a step's start may land on it.
+    # The product rounds: a time just before a step's start may become the start.
     if place < last and table.times_s[place + 1] <= time_s:
         return place + 1
     if place > first and table.times_s[place] > time_s:
@@ -108,25 +108,26 @@ def step_at(table: GridTable, zone: int, time_s: float) -> int:
 
 @inlined
 def is_one_step(table: GridTable, begin: int, end: int) -> bool:
-    """Tell whether two places of one zone are parts of one step: one value holds."""
+    """Return whether two rows of one zone are parts of the same step, with the same value."""
     return bool(table.since_s[begin] == table.since_s[end])
 
 
 @inlined
 def integral_at(table: GridTable, signal: int, step: int, time_s: float) -> float:
-    """Return the integral of one signal up to `time_s`, which the step `step` holds."""
+    """Return the integral of one signal up to `time_s`, which lies in the row `step`."""
     part_s = time_s - table.since_s[step]
     whole = table.sums[signal, step]
-    return whole + part_s * table.values[signal, step] if part_s != 0.0 else whole  # a gap begins
+    # At the begin of a gap the value is NaN, but the integral is known.
+    return whole + part_s * table.values[signal, step] if part_s != 0.0 else whole
 
 
 @inlined
 def integral_between(
     table: GridTable, signal: int, begin: int, end: int, begin_s: float, end_s: float
 ) -> float:
-    """Return the integral of one signal between two times, whose steps are `begin` and `end`.
+    """Return the integral of one signal between two times in the rows `begin` and `end`.
 
-    NaN where data is missing between them.
+    NaN if data is missing between them.
     """
     if table.gaps_s[signal, end] > table.gaps_s[signal, begin]:
         return np.nan
@@ -135,7 +136,7 @@ def integral_between(
 
 @inlined
 def has_all(table: GridTable, signal: int, begin: int, end: int) -> bool:
-    """Tell whether a signal's data is known from one step of a zone to another, both included."""
+    """Return whether a signal has data in all steps of a zone from `begin` to `end` inclusive."""
     has_gap = table.gaps_s[signal, end] > table.gaps_s[signal, begin]
     return not (has_gap or np.isnan(table.values[signal, end]))
 
@@ -144,8 +145,7 @@ def has_all(table: GridTable, signal: int, begin: int, end: int) -> bool:
 def means_over(table: GridTable, begin_s: float, end_s: float) -> Floats:
     """Return the time-weighted means over [begin_s, end_s), [2,Z]; NaN where data is missing.
 
-    They are what is forecast at the interval's begin. An empty interval has the value that holds
-    then.
+    They are forecast at the interval's begin. The mean of an empty interval is the value then.
     """
     means = np.empty((2, table.starts.size - 1))
     fill_means(table, begin_s, end_s, means)
@@ -154,7 +154,7 @@ def means_over(table: GridTable, begin_s: float, end_s: float) -> Floats:
 
 @borrowing
 def fill_means(table: GridTable, begin_s: float, end_s: float, means: Floats) -> None:
-    """Put what `means_over` returns in `means`."""
+    """Write the result of `means_over` to `means`."""
     for zone in range(table.per_step.size):
         begin, end = step_at(table, zone, begin_s), step_at(table, zone, end_s)
         for signal in (CARBON, PRICE):

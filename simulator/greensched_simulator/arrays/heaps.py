@@ -1,7 +1,7 @@
-"""When something is to happen, and to which job, the earliest first: a heap in an array.
+"""A heap of jobs by time, the earliest first, in an array.
 
-The array outlives a call, unlike a list of numba's. The order in which it stands is that of the
-standard library's `heapq`.
+Unlike a numba list, the array outlives a call. Its layout is that of the standard library's
+`heapq`.
 """
 
 import numpy as np
@@ -9,12 +9,12 @@ import numpy as np
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.compiling.compiled import borrowing, fast, inlined
 
-Heap = Floats  # [J+1,2] how many there are, in the first row; then time in seconds and job of each
+Heap = Floats  # [J+1,2] the number of entries in the first row; then each entry's time (s) and job
 
 
 @fast
 def empty_heap(most: int) -> Heap:
-    """Return a heap with room for `most`."""
+    """Return an empty heap with room for `most` entries."""
     heap = np.empty((most + 1, 2))
     heap[0] = 0.0
     return heap
@@ -22,32 +22,32 @@ def empty_heap(most: int) -> Heap:
 
 @inlined
 def size_of(heap: Heap) -> int:
-    """Return how many there are."""
+    """Return the number of entries."""
     return int(heap[0, 0])
 
 
 @inlined
 def earliest_s(heap: Heap) -> float:
-    """Return the time of the earliest; infinity if there is none."""
+    """Return the time of the earliest entry; infinity if the heap is empty."""
     return heap[1, 0] if heap[0, 0] > 0.0 else np.inf
 
 
 @inlined
 def job_at(heap: Heap, place: int) -> int:
-    """Return whose turn stands at a place, the first being 0."""
+    """Return the job of the entry at `place`, counted from 0."""
     return int(heap[place + 1, 1])
 
 
 @borrowing
 def push(heap: Heap, time_s: float, job: int) -> None:
-    """Put in a job with its time; of equal times the lower job comes first."""
+    """Add a job with its time; of equal times the lower job comes first."""
     heap[0, 0] += 1.0
     _sift_down(heap, 1, size_of(heap), time_s, float(job))
 
 
 @borrowing
 def pop(heap: Heap) -> tuple[float, int]:
-    """Take out the earliest, of which there must be one."""
+    """Remove and return the earliest entry; the heap must not be empty."""
     last = size_of(heap)
     time_s, job = heap[last, 0], heap[last, 1]
     heap[0, 0] -= 1.0
@@ -61,7 +61,7 @@ def pop(heap: Heap) -> tuple[float, int]:
 
 @borrowing
 def restore(heap: Heap) -> None:
-    """Put in order again what stands in none since times were changed."""
+    """Restore the heap order after times were changed in place."""
     for place in range(size_of(heap) // 2, 0, -1):
         _sift_up(heap, place)
 
@@ -73,7 +73,7 @@ def _comes_before(time_s: float, job: float, other_s: float, other: float) -> bo
 
 @borrowing
 def _sift_down(heap: Heap, first: int, place: int, time_s: float, job: float) -> None:
-    """Put one in at `place` or above it, but not above `first`."""
+    """Insert an entry at `place` or above it, but not above `first`."""
     while place > first:
         above = place >> 1
         if not _comes_before(time_s, job, heap[above, 0], heap[above, 1]):
@@ -85,7 +85,7 @@ def _sift_down(heap: Heap, first: int, place: int, time_s: float, job: float) ->
 
 @borrowing
 def _sift_up(heap: Heap, first: int) -> None:
-    """Let the one at `first` sink to the bottom, and rise to its place: fewer comparisons."""
+    """Move the entry at `first` to the bottom, then up to its place; this compares less often."""
     count, place = size_of(heap), first
     time_s, job = heap[first, 0], heap[first, 1]
     below = 2 * place

@@ -1,7 +1,7 @@
-"""Data of jobs, which lies in one zone: what it takes to bring it to another, and what rules see.
+"""Transfers of jobs' data between zones: what they take, and what rules see of them.
 
-A job that is placed in another zone than its data first waits for it, on its node, which idles.
-From then on the data lies there.
+A job that is placed in another zone than its data first waits for it on its node, which idles. From
+then on the data lies there.
 """
 
 from typing import Any, NamedTuple
@@ -16,20 +16,20 @@ from greensched_simulator.compiling.compiled import fast, inlined
 
 # Rows of the table of links, [4,Z,Z]: from the first zone to the second.
 LATENCY_S, S_PER_BYTE, J_PER_BYTE, PRICE_PER_BYTE = range(4)
-NO_LINKS = np.zeros((4, 0, 0))  # where no job has data that would have to be brought anywhere
+NO_LINKS = np.zeros((4, 0, 0))  # for worlds in which no job has data in a zone
 
 
 class Data(NamedTuple):
-    """What one worker of a job reads."""
+    """The data that one worker of a job reads."""
 
-    size_bytes: float  # 0: nothing that lies anywhere
+    size_bytes: float  # 0: no data that lies in a zone
     zone: int  # where it lies
 
 
 def most_moving_s(links: Floats, jobs: JobArrays, zone: int | None = None) -> Floats:
-    """Return the longest that bringing each job's data to a zone takes, or to any, [J].
+    """Return the longest transfer of each job's data to `zone`, by default to any zone, [J].
 
-    Data of a job that can be suspended may come from wherever it ran.
+    The data of a job that can be suspended may come from any zone in which it ran.
     """
     if links.size == 0:
         return np.zeros(jobs.data_bytes.size)
@@ -43,7 +43,7 @@ def most_moving_s(links: Floats, jobs: JobArrays, zone: int | None = None) -> Fl
 
 @inlined
 def moving_s(links: Floats, data: Data, zone: int) -> float:
-    """Return how long it takes to bring data to a zone: latency, then byte after byte."""
+    """Return how long the transfer of data to a zone takes: latency plus size by bandwidth."""
     if links.shape[1] == 0 or data.size_bytes == 0.0 or data.zone == zone:
         return 0.0
     per_byte_s = links[S_PER_BYTE, data.zone, zone]
@@ -52,9 +52,9 @@ def moving_s(links: Floats, data: Data, zone: int) -> float:
 
 @inlined
 def moving_seen(links: Floats, data: Data, zone: int, means: Floats) -> TransferColumns:
-    """Return what it takes to bring data to a zone, each column a number; all 0 where it lies.
+    """Return what the transfer of data to a zone takes, each column a number; 0 within its zone.
 
-    `means` are those of each zone's carbon and price over the run, [2,Z].
+    `means` are each zone's mean carbon and price over the run, [2,Z].
     """
     nothing: Any = 0.0
     if data.zone == zone:
@@ -74,13 +74,13 @@ def moving_seen(links: Floats, data: Data, zone: int, means: Floats) -> Transfer
 
 @fast
 def transfer_surcharges(links: Floats, data: Data, run_j: Floats) -> Floats:
-    """Return what bringing data to each zone makes of its carbon and price over a run, [2,Z].
+    """Return how a data transfer to each zone raises carbon and price over a run there, [2,Z].
 
-    The carbon by a factor, the price by what is added to it, both for each joule of a run that is
-    expected to take `run_j` there, [Z]; no columns where nothing is brought.
+    The first row is a factor of the carbon, the second is added to the price. Both spread the
+    transfer over the `run_j` joules expected of a run, [Z]. No columns without data to transfer.
     """
     if links.shape[1] == 0:
-        nothing: Floats = links[0]  # which has no columns: no array is made
+        nothing: Floats = links[0]  # has no columns; saves making an array
         return nothing
     if data.size_bytes == 0.0:
         return np.empty((2, 0))

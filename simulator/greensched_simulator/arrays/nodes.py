@@ -18,17 +18,17 @@ class NodeArrays(NamedTuple):
     gpu_peak_w: Floats  # watts per GPU
     curve_class: Floats  # row of the curve table; whole numbers
     speed: Floats  # throughput of a core relative to the reference core
-    pue: Floats  # where it goes by the weather, its mean over the scenario's length
-    sleep_w: Floats  # watts asleep, without PUE; the idle ones where a node cannot sleep
+    pue: Floats  # if it depends on the weather, its mean over the scenario's length
+    sleep_w: Floats  # watts asleep, without PUE; idle watts if the node cannot sleep
     wake_s: Floats  # from asleep until jobs can run
-    wake_w: Floats  # watts of those seconds, without PUE
+    wake_w: Floats  # watts during those seconds, without PUE
     embodied_g_per_s: Floats  # carbon of making the node, spread over its life; 0: not given
-    zone: npt.NDArray[np.int64]  # place in the world's zones
+    zone: npt.NDArray[np.int64]  # index in the world's zones
 
 
 class Outages(NamedTuple):
-    """When nodes fail and come back, [E], in the order of time; none where no node fails."""
+    """When nodes fail and come back, [E], in order of time; empty if no node fails."""
 
     at_s: Floats
     node: Integers
-    is_back: Integers  # 1 where the node comes back, else it fails
+    is_back: Integers  # 1 if the node comes back, 0 if it fails

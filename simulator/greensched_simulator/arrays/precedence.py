@@ -1,4 +1,4 @@
-"""Which jobs wait for others to end: tasks that together are a directed acyclic graph (DAG)."""
+"""Jobs that wait for others to end; they form a directed acyclic graph (DAG)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,20 +13,20 @@ from greensched_simulator.compiling.compiled import fast
 
 
 class Precedence(NamedTuple):
-    """Who follows whom among J jobs; without elements where no job waits for another one."""
+    """The edges of the graph of J jobs; all arrays are empty if no job waits for another one."""
 
-    parents: Integers  # [J] how many must have ended before the job is ready
-    first_child: Integers  # [J+1] where in `child` those begin that wait for a job
-    child: Integers  # [E] each stands behind the jobs that it waits for, in their order
+    parents: Integers  # [J] number of jobs that must have ended before the job is ready
+    first_child: Integers  # [J+1] index in `child` of the first job that waits for the job
+    child: Integers  # [E] the waiting jobs, grouped by the job that they wait for
 
 
 NO_PRECEDENCE = Precedence(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def precedence_of(after: Sequence[Sequence[int]]) -> Precedence:
-    """Return who follows whom; `after` are the places of those that each job waits for, [J].
+    """Return the edges; `after` holds the indices of the jobs that each job waits for, [J].
 
-    They are smaller than its own.
+    These are smaller than its own.
     """
     edges = sorted((parent, job) for job, parents in enumerate(after) for parent in parents)
     if not edges:
@@ -40,9 +40,9 @@ def precedence_of(after: Sequence[Sequence[int]]) -> Precedence:
 
 
 def moved(precedence: Precedence, places: Integers, count: int) -> Precedence:
-    """Return the same among `count` jobs, where each job stands at its one of `places`, [J].
+    """Return the same edges among `count` jobs; `places`, [J], are the jobs' new indices.
 
-    They keep their order.
+    The jobs keep their order.
     """
     if precedence.child.size == 0:
         return precedence
@@ -54,14 +54,14 @@ def moved(precedence: Precedence, places: Integers, count: int) -> Precedence:
 
 
 class WholeJobs(NamedTuple):
-    """Of each job that of all which it waits for, or which wait for it, taken as one, [J]."""
+    """For each job, figures of its whole connected graph, [J]."""
 
-    arrival_s: Floats  # of the last of them
+    arrival_s: Floats  # of the graph's last job
     runtime_s: Floats  # along the longest path
 
 
 def whole_jobs(precedence: Precedence, arrival_s: Floats, runtime_s: Floats) -> WholeJobs:
-    """Return when all jobs of each graph have arrived, and how long it takes at least."""
+    """Return when all jobs of each job's graph have arrived, and its least runtime."""
     if precedence.child.size == 0:
         return WholeJobs(arrival_s, runtime_s)
     count = arrival_s.size
@@ -78,10 +78,10 @@ def whole_jobs(precedence: Precedence, arrival_s: Floats, runtime_s: Floats) -> 
 
 
 def latest_ends_s(precedence: Precedence, deadline_s: Floats, longest_s: Floats) -> Floats:
-    """Return until when each job must end, [J], so that all who wait for it can by their deadlines.
+    """Return the latest end of each job, [J], with which all its successors can meet deadlines.
 
-    `longest_s` is what each is expected to take at most, [J]: the latest finish times of the
-    critical path method (Kelley and Walker, "Critical-Path Planning and Scheduling", 1959).
+    `longest_s` is the longest expected runtime of each job, [J]. These are the latest finish times
+    of the critical path method (Kelley and Walker, "Critical-Path Planning and Scheduling", 1959).
     """
     latest_s = deadline_s.copy()
     for job in range(precedence.parents.size - 1, -1, -1):
@@ -92,7 +92,7 @@ def latest_ends_s(precedence: Precedence, deadline_s: Floats, longest_s: Floats)
 
 
 def earliest_ready_s(precedence: Precedence, arrival_s: Floats, shortest_s: Floats) -> Floats:
-    """Return before when no job can be ready, [J], if those before it take `shortest_s`, [J]."""
+    """Return the earliest time at which each job can be ready, [J], if jobs take `shortest_s`."""
     ready_s = arrival_s.copy()
     for job in range(precedence.parents.size):
         children = children_of(precedence, job)
@@ -101,7 +101,7 @@ def earliest_ready_s(precedence: Precedence, arrival_s: Floats, shortest_s: Floa
 
 
 def ready_s(precedence: Precedence, arrival_s: Floats, end_s: Floats) -> Floats:
-    """Return when each job was ready, [J]: all that it waits for had ended; NaN: it never was."""
+    """Return when each job was ready, [J], its parents having ended; NaN: it never was."""
     found_s = arrival_s.copy()
     if precedence.child.size:
         parent = np.repeat(np.arange(arrival_s.size), np.diff(precedence.first_child))
@@ -112,13 +112,13 @@ def ready_s(precedence: Precedence, arrival_s: Floats, end_s: Floats) -> Floats:
 
 
 def children_of(precedence: Precedence, job: int) -> Integers:
-    """Return the places of those that wait for a job."""
+    """Return the indices of the jobs that wait for a job."""
     return precedence.child[precedence.first_child[job] : precedence.first_child[job + 1]]
 
 
 @fast
 def nothing_follows() -> Precedence:
-    """Return the precedence of jobs of which none waits for another one."""
+    """Return an empty precedence: no job waits for another one."""
     return Precedence(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
@@ -126,9 +126,9 @@ def nothing_follows() -> Precedence:
 def queue_ready_children(
     job: int, now_s: float, precedence: Precedence, unmet: Integers, arrived: int, starts: Heap
 ) -> None:
-    """Have those asked for their start now that waited for a job only, which has ended.
+    """Queue the jobs for a start now that waited only for `job`, which has ended.
 
-    `unmet` tells how many each still waits for, [J]. Who has not arrived is asked when it does.
+    `unmet`, [J], counts the jobs that each still waits for. Jobs that have not arrived are skipped.
     """
     for place in range(precedence.first_child[job], precedence.first_child[job + 1]):
         child = precedence.child[place]

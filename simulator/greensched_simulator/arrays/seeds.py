@@ -1,4 +1,4 @@
-"""Random numbers by seed and purpose: what one part of a world draws shifts no other part."""
+"""Random numbers by seed and purpose, so that draws for one part of a world shift no other."""
 
 import hashlib
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from greensched_core.errors import BadInput
 
 
 def stream(seed: int, purpose: str) -> np.random.Generator:
-    """Return the generator of one purpose, such as `jobs/runtime`; the same each time."""
+    """Return the generator of a purpose such as `jobs/runtime`; equal inputs, equal numbers."""
     digest = hashlib.sha256(purpose.encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest[:8], "little")])
 

@@ -1,4 +1,4 @@
-"""How numba compiles the engine and keeps its machine code; nothing here knows a cluster.
+"""Compilation of the engine by numba, and the cache of its machine code; knows no cluster.
 
 Imports nothing else of this package. Begin with `compiled.py`.
 """

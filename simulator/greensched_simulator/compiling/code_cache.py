@@ -1,7 +1,7 @@
-"""Where machine code is kept: under the hash of what it was made from, in the user's cache folder.
+"""The cache of machine code: in the user's cache folder, keyed by a hash of the sources.
 
-An edit of a source compiles anew, and nothing stale is ever loaded; nor does it pile up. Checkouts
-of the same sources share it.
+An edited source is compiled again, so stale code is never loaded. Unused code is deleted after a
+month. Checkouts with the same sources share the cache.
 """
 
 import hashlib
@@ -23,33 +23,33 @@ _KEPT_S = 30 * 86400.0
 
 
 class ByContent(UserProvidedCacheLocator):
-    """Finds the machine code of a source file of ours by what stands in it, not by where it is."""
+    """Finds the machine code of our source files by their content, not by their path."""
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> Any:
-        """Return where a function's machine code is; None for a file that is not ours."""
+        """Return the locator of a function's machine code; None for a file that is not ours."""
         if not is_ours(Path(py_file)):
             return None
         return super().from_function(py_func, py_file)  # type: ignore[no-untyped-call]  # numba has no types
 
     @classmethod
     def get_suitable_cache_subpath(cls, py_file: str) -> str:
-        """Return the name of the folder for a file."""
+        """Return the name of a file's folder in the cache."""
         path = Path(py_file)
         return f"{path.stem}_{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
 
 
-# Of numba's own the one that keeps it in our folder too, by the file's path, and that of notebooks.
+# Of numba's own locators: the one by file path, which also uses our folder, and that of notebooks.
 _LOCATORS = (f"{__name__}.ByContent", "UserProvidedCacheLocator", "IPythonCacheLocator")
 
 
 def own_folder(folders: Path) -> Path:
-    """Return where these sources' machine code is kept; drop what none has used for a month."""
+    """Return the folder for these sources' machine code; delete folders unused for a month."""
     own = folders / _sources_digest()
     own.mkdir(parents=True, exist_ok=True)
     os.utime(own)
     for other in folders.iterdir():
-        with suppress(FileNotFoundError):  # another process drops it too
+        with suppress(FileNotFoundError):  # another process may delete it too
             if time.time() - other.stat().st_mtime > _KEPT_S:
                 shutil.rmtree(other, ignore_errors=True)
     return own
@@ -63,6 +63,6 @@ def _sources_digest() -> str:
 
 
 def keep_machine_code() -> None:
-    """Have numba keep it there: to be called before any function is declared."""
+    """Set numba's cache folder; call this before declaring any compiled function."""
     vars(numba.config)["CACHE_DIR"] = str(own_folder(user_cache_path("greensched") / "compiled"))
     vars(numba.config)["CACHE_LOCATOR_CLASSES"] = ",".join(_LOCATORS)

@@ -1,10 +1,10 @@
-"""The policies' own functions, compiled: the engine runs what the live components run.
+"""Compiles the policies' own functions, so that the engine runs what the live components run.
 
-Beware: what a function writes to an array of a named tuple that it makes itself is lost (numba
-0.68); let another function, which is given the tuple, write.
+Beware of numba 0.68: if a function makes a named tuple and writes to its arrays, the writes are
+lost. Pass the tuple to another function, and write there.
 
-The policies are plain numpy, so that the images that serve carry no numba. Here their functions
-are compiled as they stand, each with its helpers. `code_cache` says where machine code is kept.
+The policies are plain numpy, so that the serving images carry no numba. Here their functions are
+compiled unchanged, each with its helpers. `code_cache` says where machine code is kept.
 """
 
 import copy
@@ -25,19 +25,19 @@ from greensched_policies.costs.cost import as_index, taken
 from greensched_simulator.compiling.code_cache import keep_machine_code
 from greensched_simulator.compiling.linked import Linked
 
-TRIED = (2, 3)  # decisions and candidates with which a rule is tried
+TRIED = (2, 3)  # decisions and candidates in the trial call of a rule
 
 keep_machine_code()
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Compiled code calls these as they are; `overload` says what they become there.
+# Compiled code calls these by name; `overload` gives their compiled versions.
 _OVERLOADED = (as_index, taken)
 
 
 @overload(as_index)
 def _as_index(values: Any) -> Any:
-    """Cut a number off as numpy does an array."""
+    """Truncate a number as numpy truncates an array."""
 
     def of_array(values: Any) -> Any:
         return values.astype(np.int64)
@@ -50,7 +50,7 @@ def _as_index(values: Any) -> Any:
 
 @overload(taken)
 def _taken(table: Any, index: Any) -> Any:
-    """Take one value of no negative place, as numpy does many; numba's own `take` is slow."""
+    """Take one value or many by non-negative indices; numba's own `take` is slow for one."""
 
     def many(table: Any, index: Any) -> Any:
         return table.take(index)
@@ -65,39 +65,38 @@ _one_at_a_time = Lock()
 _done: dict[tuple[FunctionType, Callable[[Any], Any]], Callable[..., Any]] = {}
 
 
-# Threads may run what holds no lock of the interpreter. References are counted where `_nrt` says
-# so: told, or else it were as in whoever calls first.
+# `nogil` releases the interpreter lock, so that threads run in parallel. `_nrt` says whether
+# references are counted; without it a function would inherit the setting of its first caller.
 _COUNTS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": True}
 _BORROWS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
 
 
 def fast(function: F) -> F:
-    """Have a function of the engine compiled when it is first called, and kept for later runs.
+    """Compile a function of the engine on its first call, and cache it for later runs.
 
-    It holds no lock of the interpreter: several threads may run it.
+    It releases the interpreter lock, so that several threads may run it.
     """
     return cast(F, Linked(function, _COUNTS))
 
 
 def borrowing(function: F) -> F:
-    """As `fast`, without counting the references to arrays, each an atomic operation.
+    """Compile as `fast`, without counting references to arrays, each count an atomic operation.
 
-    For what makes no array, returns none, and neither reads nor fills a list: numba refuses the
-    first and the last, and a returned array would be freed while it is used.
+    The function must not make an array, return one, or read or fill a list: numba refuses the first
+    and the last, and a returned array would be freed while it is used.
     """
     return cast(F, Linked(function, _BORROWS))
 
 
 def inlined(function: F) -> F:
-    """As `borrowing`, and made a part of its caller: handing over its arguments costs more."""
+    """Compile as `borrowing`, inlined: passing its arguments would cost more than its work."""
     return cast(F, Linked(function, _BORROWS | {"forceinline": True}))
 
 
 def compiled(function: Callable[..., Any], how: Callable[[Any], Any] = fast) -> Callable[..., Any]:
     """Return a policy function compiled by numba, together with all functions of ours it calls.
 
-    With `how` being `inlined` it becomes a part of its caller, which suits what is called with
-    numbers for one node after the other.
+    Set `how` to `inlined` for functions that are called with numbers, node by node.
     """
     plain = cast(FunctionType, function)
     if plain in _OVERLOADED:
@@ -118,11 +117,12 @@ def callee(
 ) -> tuple[Callable[..., Any]]:
     """Return a function, compiled for arguments like `samples`, for the engine to call by address.
 
-    Handed over in a tuple of one it is a value like any other: the engine is compiled once for all
-    rules, apart from them. numba calls this experimental. The samples hold as many decisions and
-    candidates as TRIED tells. Raises BadInput where numba cannot compile it, where it returns
-    anything but a number of the type `returned` for each of these, where it changes what it sees,
-    and where it fails as it stands: machine code does not look whether a place is there.
+    In a tuple of one it is an ordinary value, so that the engine is compiled once for all rules;
+    numba calls this experimental. The samples hold as many decisions and candidates as TRIED.
+
+    Raises BadInput if numba cannot compile the function, if it does not return a number of the type
+    `returned` for each candidate, if it changes its input, and if it fails uncompiled: machine code
+    does not check indices.
     """
     name = f"the rule {function.__name__} of {function.__module__}"
     wanted = types.Array(numba.from_dtype(np.dtype(returned)), 2, "C")
@@ -155,7 +155,7 @@ def _try_as_it_stands(function: Callable[..., Any], name: str, samples: Sequence
     given = copy.deepcopy(samples)
     try:
         function(*given)
-    except Exception as fault:  # whatever a rule of somebody's own may raise
+    except Exception as fault:  # a user's rule may raise anything
         raise BadInput(f"{name} fails: {fault}") from fault
     if not all(map(np.array_equal, _arrays_of(given), _arrays_of(samples))):
         raise BadInput(f"{name} changes its input: make it work on a .copy()")

@@ -1,9 +1,9 @@
-"""Which sources machine code is made from, so that an edit of others leaves it as it is.
+"""The sources of the machine code; edits of other files leave the cache valid.
 
-That is whatever declares compiled functions and, since compiled code also holds what others
-declare, such as a constant or the order of a tuple's fields, all that is imported there, and there
-in turn. The catalogue and its rules are none of them: a rule is compiled apart, and numba itself
-keeps its machine code only as long as its file is unchanged; what rules import does count.
+These are all modules that declare compiled functions, and all that they import, directly or not:
+compiled code also holds constants and field orders of imported modules. The catalogue and its rules
+are excluded: each rule is compiled by itself, and numba drops its machine code when its file
+changes. What rules import is included.
 """
 
 import re
@@ -22,7 +22,7 @@ _COMPILES = "greensched_simulator.compiling.compiled"
 
 
 def compiled_sources() -> list[Path]:
-    """Return the files, in an order that does not depend on where they are."""
+    """Return the files, in an order that does not depend on their paths."""
     modules = {name: path for package in _PACKAGES for name, path in _modules(package).items()}
     imports = {name: set(imported_by(path.read_text())) for name, path in modules.items()}
     found: set[str] = set()
@@ -38,19 +38,19 @@ def compiled_sources() -> list[Path]:
 
 
 def imported_by(source: str) -> Iterator[str]:
-    """Yield what a source imports, and what would be imported if its names were modules."""
+    """Yield the modules that a source imports, and each imported name as if it were a module."""
     for module, names in _IMPORT.findall(source):
         yield module
         yield from (f"{module}.{name.strip()}" for name in names.split(","))
 
 
 def is_ours(path: Path) -> bool:
-    """Say whether a file belongs to the packages of which these are."""
+    """Return whether a file belongs to the policies or the simulator."""
     return any(path.is_relative_to(_folder(package)) for package in _PACKAGES)
 
 
 def _modules(package: str) -> dict[str, Path]:
-    """Return the file of each of a package's modules by its name."""
+    """Return the files of a package's modules, by module name."""
     folder = _folder(package)
     inner = {path: path.relative_to(folder).with_suffix("").parts for path in folder.rglob("*.py")}
     return {".".join((package, *parts)): path for path, parts in inner.items()}

@@ -1,8 +1,8 @@
-"""A structure lent to compiled code, which counts no references to it, nor to its arrays.
+"""Lends a structure to compiled code, which counts no references to it, nor to its arrays.
 
 Each count is an atomic operation, and a cluster, its jobs and their record are a hundred arrays.
-Whoever lends keeps the structure, and it keeps its arrays, for as long as they are used. Functions
-that count no references can read the fields of one that is lent, and of no other.
+The lender must keep the structure, which keeps its arrays, alive while they are used. Functions
+that count no references can read the fields of lent structures only.
 """
 
 from typing import Any
@@ -21,12 +21,12 @@ from numba.extending import (
 
 
 def _unowned(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """Return (tuples of) arrays whose references are not counted."""
+    """Return the arrays, or tuples of arrays, without owners, so that no references are counted."""
     if isinstance(kind, types.Array):
         model = context.data_model_manager[kind]
         for owner in map(model.get_field_position, ("meminfo", "parent")):
-            nobody = builder.extract_value(value, owner).type(None)
-            value = builder.insert_value(value, nobody, owner)
+            null = builder.extract_value(value, owner).type(None)
+            value = builder.insert_value(value, null, owner)
         return value
     for place, each in enumerate(getattr(kind, "types", ())):  # of a tuple
         part = _unowned(context, builder, each, builder.extract_value(value, place))
@@ -43,7 +43,7 @@ class _LentStructure(types.Type):
 
     @property
     def key(self) -> Any:
-        """Return what tells it apart from others."""
+        """Return what distinguishes the type from others."""
         return self.structure
 
 
@@ -69,14 +69,14 @@ def _field(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
     )
     of = kind.structure.field_dict[name]
     found = _unowned(context, builder, of, getattr(fields, name))
-    return impl_ret_borrowed(context, builder, of, found)  # lists are counted
+    return impl_ret_borrowed(context, builder, of, found)  # counts references to lists
 
 
 lower_getattr_generic(_LentStructure)(_field)
 
 
 def _lend_structure(_context: Any, structure: Any) -> Any:
-    """Return a structure that is lent: others keep it alive."""
+    """Return the type and code that lend a structure; the caller keeps it alive."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         held = context.make_helper(builder, signature.args[0], args[0])

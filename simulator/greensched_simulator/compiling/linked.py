@@ -1,9 +1,9 @@
-"""Functions that numba compiles as parts of their callers: optimised once, with the whole.
+"""Makes numba compile functions as parts of their callers, and optimise the whole once.
 
-numba makes machine code of each function with all that it calls, and then of its caller, again with
-all that: of the engine ten times as much code as ever runs. Here what compiled code calls is only
-linked, and what Python calls is optimised and made, as one: who has a single caller becomes a part
-of it, and arguments that nobody reads are not handed over.
+numba makes machine code of each function with all its callees, and again for its caller: for the
+engine, ten times as much code as ever runs. Here, functions called by compiled code are only
+linked. A function called by Python is optimised as one with all its callees: single-use functions
+are inlined, and unread arguments are not passed.
 """
 
 import functools
@@ -16,24 +16,24 @@ from numba.core.compiler import Compiler
 
 
 class _NoMachineCode:
-    """What has no machine code has no place for what it is run with."""
+    """Code generator of a part, which has no machine code and so no environment."""
 
     @staticmethod
     def set_env(name: str, env: Any) -> None:
-        """Do nothing: `_WholeCompiler` sees to it."""
+        """Do nothing: `_WholeCompiler` sets it."""
 
 
 class _PartLibrary(JITCodeLibrary):
-    """Code to be linked into its callers'; no machine code is made of it by itself."""
+    """Code to be linked into its callers; it gets no machine code of its own."""
 
     codegen = _NoMachineCode
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Return 0: there is no such function."""
+        """Return 0: the function has no address."""
         return 0
 
     def _optimize_final_module(self) -> None:
-        """Leave it to the whole."""
+        """Do nothing: the whole is optimised instead."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -41,7 +41,7 @@ class _PartLibrary(JITCodeLibrary):
 
 
 class _WholeLibrary(JITCodeLibrary):
-    """Code with all its parts, which nothing else calls: handing over can be made cheap."""
+    """Code with all its parts; as nothing else calls these, their calls can be made cheap."""
 
     def _optimize_final_module(self) -> None:
         for each in self._final_module.functions:
@@ -62,7 +62,7 @@ class _WholeCompiler(Compiler):
         super().__init__(typing, target, whole, *rest)
 
     def compile_extra(self, function: Any) -> Any:
-        """Compile a function, and tell its parts what they are run with, as a cache does."""
+        """Compile a function, and set the environments of its parts, as numba's cache does."""
         done = super().compile_extra(function)
         for each in done._find_referenced_environments():
             done.library.codegen.set_env(each.env_name, each)
@@ -70,7 +70,7 @@ class _WholeCompiler(Compiler):
 
 
 class Linked:
-    """A function compiled when Python first calls it, and a part of what calls it compiled."""
+    """A function that is compiled when Python first calls it; compiled callers link it instead."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
@@ -80,7 +80,7 @@ class Linked:
         self._part = njit(pipeline_class=_PartCompiler, **(options | without))(function)
 
     def __call__(self, *given: Any) -> Any:
-        """Call it from Python."""
+        """Call the compiled function from Python."""
         return self.whole(*given)
 
     @property

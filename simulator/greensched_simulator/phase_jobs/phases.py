@@ -1,8 +1,8 @@
-"""A job of phases that can be suspended: how long it runs and what it draws when interrupted.
+"""A job made of phases that can be suspended: its runtime and energy with interruptions.
 
-The job model of Opitz's thesis ("STAWP"): startup phases, then work phases, each with a constant
-power. Whoever resumes starts up again and repeats the work since the last checkpoint; while it is
-suspended a job draws nothing. A job of constant power is one work phase and no startup.
+The job model is that of Opitz's thesis ("STAWP"): startup phases, then work phases, each with a
+constant power. A resumed job starts up again and repeats the work since the last checkpoint. A
+suspended job draws nothing. A job of constant power has one work phase and no startup.
 """
 
 import math
@@ -20,24 +20,24 @@ class Phase:
     name: str
     duration_s: float
     power_w: float
-    is_checkpoint: bool = False  # at its end all work so far is saved
+    is_checkpoint: bool = False  # all work so far is saved at its end
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a phase that takes no time, or not finite figures."""
+        """Raise ValueError for a phase without a positive, finite duration and a finite power."""
         if not (0.0 < self.duration_s < math.inf and 0.0 <= self.power_w < math.inf):
             raise ValueError(f"phase {self.name}: {self.duration_s} s at {self.power_w} W")
 
 
 @dataclass(frozen=True, slots=True)
 class PhasedJob:
-    """What a job does, in order."""
+    """The phases of a job, in order."""
 
     startup: tuple[Phase, ...]
     work: tuple[Phase, ...]
-    restart: tuple[Phase, ...] | None = None  # startup of a resumed run; None: the same
+    restart: tuple[Phase, ...] | None = None  # startup of a resumed run; None: as `startup`
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a job without work, or with a checkpoint before it."""
+        """Raise ValueError for a job without work, or with a checkpoint in a startup phase."""
         if not self.work:
             raise ValueError("a job without a work phase does nothing")
         if any(phase.is_checkpoint for phase in (*self.startup, *(self.restart or ()))):
@@ -45,17 +45,18 @@ class PhasedJob:
 
 
 class Spent(NamedTuple):
-    """What a whole run took."""
+    """The time and energy of a whole run."""
 
     running_s: float  # without the pauses
     energy_j: float
 
 
 def spent(job: PhasedJob, suspended_after_s: Sequence[float] = ()) -> Spent:
-    """Return what the job takes if it is suspended after so many seconds of running, each time.
+    """Return what the job takes if it is suspended at each of `suspended_after_s`.
 
-    They count from the first start, pauses left out, so they rise; at the very end of a checkpoint
-    it is saved. Raises ValueError if they do not, or the job has ended by one of them.
+    These count seconds of running since the first start, without pauses, and rise. A suspension at
+    the very end of a checkpoint finds it saved. Raises ValueError if they do not rise, or if the
+    job has ended by one of them.
     """
     saved, startup = 0, job.startup
     begin_s, energy_j = 0.0, 0.0
@@ -72,12 +73,12 @@ def spent(job: PhasedJob, suspended_after_s: Sequence[float] = ()) -> Spent:
 
 
 def duration_s(phases: Sequence[Phase]) -> float:
-    """Return how long some phases take."""
+    """Return the total duration of the phases."""
     return sum(phase.duration_s for phase in phases)
 
 
 def energy_within_j(phases: Sequence[Phase], length_s: float) -> float:
-    """Return what the first `length_s` of some phases take."""
+    """Return the energy of the first `length_s` of the phases."""
     left_s, energy_j = length_s, 0.0
     for phase in phases:
         energy_j += phase.power_w * min(phase.duration_s, max(0.0, left_s))
@@ -104,4 +105,4 @@ def _require_within(begin_s: float, end_s: float, phases: Sequence[Phase]) -> No
     if not end_s > begin_s:
         raise ValueError(f"suspended after {end_s:g} s, not later than {begin_s:g} s")
     if phases_ended(phases, end_s - begin_s) == len(phases):
-        raise ValueError(f"suspended after {end_s:g} s, when it has ended")
+        raise ValueError(f"suspended after {end_s:g} s, when the job has ended")

@@ -1,14 +1,14 @@
-"""The cheapest schedule of one job of phases that may be suspended: exact, by a dynamic programme.
+"""The cheapest schedule of one suspendable job of phases: exact, by dynamic programming.
 
 The job model is that of `phases.py`, after Opitz's master's thesis, whose mixed-integer programme
-this replaces. Time is cut into slots of equal length; in each the job runs, or it does not. Slots
-that run one after the other are a run segment: the first begins with the job's startup, each later
-one with that of a resumed run; then the work goes on behind the last checkpoint that ended within
-an earlier run segment. Of its last slot the job takes what it needs. A pause is a slot at least,
-and draws nothing.
+this replaces. Time is divided into slots of equal length; the job runs in a slot or it does not.
+Consecutive slots in which it runs are a run segment. The first segment begins with the job's
+startup, each later one with that of a resumed run. The work then continues after the last
+checkpoint that ended in an earlier segment. The job uses only as much of its last slot as it needs.
+A pause lasts at least a slot, and draws nothing.
 
-No such schedule is left out, so that nothing beats the plan. Where values are negative it may thus
-run for nothing but its earnings.
+All such schedules are considered, so none is cheaper than the plan. With negative values the plan
+may run the job only to earn money.
 """
 
 import math
@@ -23,7 +23,7 @@ from greensched_simulator.compiling.compiled import fast
 from greensched_simulator.phase_jobs.phases import SAME_MOMENT_S, PhasedJob, duration_s
 from greensched_simulator.phase_jobs.steps import PhaseSteps, startup_of, steps_of
 
-EQUAL = 1e-12  # of a cost; sums differ by as much when they are added up in another order
+EQUAL = 1e-12  # share of a cost by which sums in another order may differ
 
 
 class RunSegment(NamedTuple):
@@ -31,15 +31,15 @@ class RunSegment(NamedTuple):
 
     first_slot: int
     slots: int
-    saved: int  # work phases that need not run again after it; all of them after the last
+    saved: int  # work phases saved at its end; all of them for the last segment
 
 
 class PhasePlan(NamedTuple):
-    """When a job runs, and what that takes; slots and time count from the series' begin."""
+    """When a job runs, and what that takes; slots and times count from the series' begin."""
 
     slot_s: float
     run_segments: tuple[RunSegment, ...]
-    cost: float  # what the series counts, such as grams of CO2e, or money
+    cost: float  # in the unit of the series, such as grams of CO2e, or money
     energy_j: float
     running_s: float  # without the pauses
     end_s: float
@@ -52,7 +52,7 @@ class PhasePlan(NamedTuple):
 
     @property
     def suspended_after_s(self) -> tuple[float, ...]:
-        """Return after how many seconds of running it is suspended each time, as `spent` asks."""
+        """Return the seconds of running after which the job is suspended, for `spent`."""
         ends = np.cumsum([one.slots for one in self.run_segments[:-1]])
         return tuple((self.slot_s * ends).tolist())
 
@@ -65,14 +65,14 @@ def cheapest_plan(
     earliest_slot: int = 0,
     deadline_slot: int | None = None,
 ) -> PhasePlan:
-    """Return the schedule that costs the least, of all there are.
+    """Return the cheapest of all schedules.
 
-    `per_kwh` is what a kWh costs in each slot: g CO2e, or money. The job may run from
-    `earliest_slot` on and in no slot from `deadline_slot` on, by default within the whole series.
-    Of plans that cost the same it takes one that runs early, but none that runs for nothing.
+    `per_kwh` is the cost of a kWh in each slot: g CO2e, or money. The job may run from
+    `earliest_slot` on and must end before `deadline_slot`; by default it may use the whole series.
+    Of plans with equal cost, the result is one that runs early and has no useless segments.
 
-    Raises BadInput for a slot within without a finite value, for slots that there are not, for a
-    slot without a length, and where the job cannot end in time.
+    Raises BadInput if a usable slot has no finite value, if the slots are not in the series, if
+    `slot_s` is not a positive, finite length, and if the job cannot end in time.
 
     Bellman's recursion, from the last slot to the first: O(S·N) time and O(S·C) memory for S slots,
     with the N steps and C states of `Steps`.
@@ -90,10 +90,10 @@ def cheapest_plan(
 
 @fast
 def least_to_go(per_kwh: Floats, steps: PhaseSteps) -> Floats:
-    """Return what it costs at least to end the job from each slot and state on, [S+2,C+1].
+    """Return the least cost of ending the job from each slot and state on, [S+2,C+1].
 
-    In the slot before, it has not run. Infinite where it cannot end any more. For a state F, and
-    for a step n with energy e, which leads to another step or to a state, R:
+    The job has not run in the slot before. The cost is infinite if it cannot end any more. F is the
+    cost from a state, R that from a step n with energy e, which leads to another step or a state:
 
         F(state, slot) = min(F(state, slot + 1), R(first step of the state, slot))
         R(n, slot)     = e(n) · per_kwh(slot) + min(R(step after n, slot + 1),
@@ -124,10 +124,10 @@ def least_to_go(per_kwh: Floats, steps: PhaseSteps) -> Floats:
 def next_run_segment(
     to_go: Floats, per_kwh: Floats, steps: PhaseSteps, state: int, begin: int
 ) -> tuple[int, int, int]:
-    """Return the next run segment of a cheapest schedule from `begin` on, and the state behind it.
+    """Return the next run segment of a cheapest schedule from `begin` on, and the state after it.
 
-    That is its first slot and how many it has. Where costs are equal it begins early, saves much
-    and is short; it saves something then.
+    The segment is its first slot and its number of slots. Among equal costs it begins early, then
+    saves the most work, then is short; such a segment always saves something.
     """
     for at in range(begin, per_kwh.size):
         least, slots, after, cost = to_go[at + 1, state], 0, max(state, 1), 0.0
@@ -155,7 +155,7 @@ def _plan(
     steps: PhaseSteps,
     to_go: Floats,
 ) -> PhasePlan:
-    """Follow what costs the least from the first slot to the job's end."""
+    """Return the plan that follows the least costs from the first slot to the job's end."""
     run_segments: list[RunSegment] = []
     state, begin, cost, energy_kwh = 0, 0, 0.0, 0.0
     while state < steps.first.size:
@@ -183,7 +183,7 @@ def _plan(
 def _too_late(job: PhasedJob, slot_s: float, earliest_slot: int, slots: int) -> BadInput:
     needed = duration_s((*job.startup, *job.work)) / slot_s
     return BadInput(
-        f"the job cannot end in time: it has the {slots} slots from slot {earliest_slot} on, and "
+        f"the job cannot end in time: it may use {slots} slots from slot {earliest_slot} on, and "
         f"takes {needed:.6g} slots of {slot_s:g} s in one piece"
     )
 
@@ -191,21 +191,21 @@ def _too_late(job: PhasedJob, slot_s: float, earliest_slot: int, slots: int) -> 
 def _checked(
     slot_s: float, per_kwh: Floats | Sequence[float], earliest_slot: int, deadline_slot: int | None
 ) -> Floats:
-    """Return what a kWh costs in the slots in which the job may run."""
+    """Return the cost of a kWh in the slots that the job may use; raise BadInput for bad ones."""
     if not SAME_MOMENT_S < slot_s < math.inf:
-        raise BadInput(f"slot_s is {slot_s:g}: a slot takes a finite time, above {SAME_MOMENT_S:g}")
+        raise BadInput(f"slot_s is {slot_s:g}: give a finite length above {SAME_MOMENT_S:g} s")
     series = np.asarray(per_kwh, dtype=np.float64)
     until = series.size if deadline_slot is None else deadline_slot
     if not 0 <= earliest_slot < until <= series.size:
         raise BadInput(
-            f"the slots from {earliest_slot} until before {until} are none, or not all of them "
-            f"among the {series.size} of the series"
+            f"earliest_slot is {earliest_slot}, deadline_slot {until}, and per_kwh has "
+            f"{series.size} slots: give at least one slot, and only slots of per_kwh"
         )
     series = np.ascontiguousarray(series[earliest_slot:until])
     unknown = np.flatnonzero(~np.isfinite(series))
     if unknown.size:
         raise BadInput(
-            f"per_kwh of slot {earliest_slot + unknown[0]} is {series[unknown[0]]}, and "
-            f"{unknown.size} slots in all have no finite value: give each that the job may use one"
+            f"per_kwh of slot {earliest_slot + unknown[0]} is {series[unknown[0]]}; {unknown.size} "
+            "slots in all lack a finite value: give one for each slot that the job may use"
         )
     return series

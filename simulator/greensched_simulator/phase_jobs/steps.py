@@ -1,8 +1,8 @@
-"""All that a job of phases can do within one slot, wherever it was suspended before.
+"""The steps of a job of phases: all that it can do within one slot, after any suspensions.
 
-Run segments that are at the same place of the work when a slot begins go on alike, whenever they
-began and behind whichever checkpoint. So there are only as many steps as there are places: for a
-job whose phases all take whole slots as many as it has slots, and a startup's for each checkpoint.
+Run segments that are at the same place of the work when a slot begins continue alike, no matter
+when and after which checkpoint they began. So there are only as many steps as places. If all phases
+take whole slots, these are the job's slots, plus those of a startup for each checkpoint.
 """
 
 import math
@@ -15,32 +15,32 @@ import numpy.typing as npt
 from greensched_policies.costs.cost import JOULES_PER_KWH, Floats, Integers
 from greensched_simulator.phase_jobs.phases import SAME_MOMENT_S, Phase, PhasedJob, duration_s
 
-_ENDED = -1  # no place on a track: the job ends in the slot in which its startup does
+_ENDED = -1  # no place on a track: the job ends in the same slot as its startup
 
 
 class PhaseSteps(NamedTuple):
     """N steps, each a slot in which a job runs, between C states in which it does not.
 
-    In state 0 it has done nothing yet, in state 1 it has run and saved nothing; each later one is a
-    checkpoint. Steps each of which follows the one before are a row.
+    In state 0 the job has done nothing yet, in state 1 it has run and saved nothing. Each later
+    state is a checkpoint. Consecutive steps form a row.
     """
 
     energy_kwh: Floats  # [N]
-    following: Integers  # [N] the step of the next slot if it runs on; N if it has ended
-    suspended: npt.NDArray[np.uint32]  # [N] its state if it does not; C if it has ended
+    following: Integers  # [N] the step of the next slot if the job runs on; N if it has ended
+    suspended: npt.NDArray[np.uint32]  # [N] its state if it is suspended then; C if it has ended
     last: Integers  # [G] the last step of each row
     first: Integers  # [C] the step with which a run segment begins
     saved: Integers  # [C+1] work phases that need not run again; all of them when it has ended
 
 
 class _Course(NamedTuple):
-    """Phases one after the other."""
+    """Consecutive phases."""
 
     ends_s: Floats  # [P+1] from 0 on
     ends_kwh: Floats  # [P+1]
 
     def kwh_at(self, place_s: Floats) -> Floats:
-        """Return the energy from the begin to each place; beyond the end nothing is added."""
+        """Return the energy from the begin to each place; it is constant beyond the end."""
         found: Floats = np.interp(place_s, self.ends_s, self.ends_kwh)
         return found
 
@@ -48,12 +48,12 @@ class _Course(NamedTuple):
 class _Entry(NamedTuple):
     """The slots of a run segment until its startup has ended; none without a startup."""
 
-    startup_kwh: Floats  # [E] in each
-    work_s: float  # that is left for the work in the last
+    startup_kwh: Floats  # [E] in each slot
+    work_s: float  # time left for work in the last slot
 
 
 def steps_of(job: PhasedJob, slot_s: float) -> PhaseSteps:
-    """Return all that a job can do; places within `SAME_MOMENT_S` of each other are one."""
+    """Return the steps of a job; places within `SAME_MOMENT_S` of each other are one."""
     work, done_s = _course(job.work), _done_s(job)
     saved = _saved(job, work.ends_s, done_s)
     saved_s = work.ends_s[saved[:-1]]
@@ -85,17 +85,17 @@ def steps_of(job: PhasedJob, slot_s: float) -> PhaseSteps:
 
 
 def startup_of(job: PhasedJob, *, is_resumed: bool) -> tuple[Phase, ...]:
-    """Return what a run segment begins with."""
+    """Return the startup phases of a run segment."""
     return job.restart if is_resumed and job.restart is not None else job.startup
 
 
 def _linked(
     sizes: Sequence[int], track: Integers, behind: Integers
 ) -> tuple[Integers, Integers, Integers]:
-    """Return what follows each step, each row's last one, and with which each run segment begins.
+    """Return each step's following step, each row's last step, and each state's first step.
 
-    `sizes` are those of the rows: an entry for each of the C states, then the tracks. An entry
-    leads onto its track `behind` so many of its steps; a track ends with the job.
+    `sizes` are the lengths of the rows: an entry for each of the C states, then the tracks. An
+    entry joins its track after `behind` of the track's steps. A track ends with the job.
     """
     ends = np.cumsum(sizes)
     begins, count, states = ends - sizes, int(ends[-1]), track.size
@@ -110,9 +110,9 @@ def _linked(
 
 
 def _tracks(joins_s: Floats, slot_s: float) -> tuple[Integers, Floats]:
-    """Return each state's track, [C], and the first place of each where a slot begins, [T].
+    """Return each state's track, [C], and each track's first place where a slot begins, [T].
 
-    Places on a track are whole slots apart. `joins_s` rise on each.
+    Places on a track are whole slots apart. The `joins_s` of a track rise.
     """
     phase = np.floor((joins_s + SAME_MOMENT_S / 2.0) % slot_s / SAME_MOMENT_S)
     _, first, track = np.unique(phase, return_index=True, return_inverse=True)
@@ -134,13 +134,13 @@ def _course(phases: Sequence[Phase]) -> _Course:
 
 
 def _done_s(job: PhasedJob) -> float:
-    """Return the place of the work from which on it is done, which it never is at its begin."""
+    """Return the place of the work from which on it counts as done; always after its begin."""
     work_s = duration_s(job.work)
     return max(work_s - SAME_MOMENT_S, work_s / 2.0)
 
 
 def _saved(job: PhasedJob, ends_s: Floats, done_s: float) -> Integers:
-    """Return how many work phases are saved in each state; at the end no checkpoint is needed."""
+    """Return the number of saved work phases in each state; a checkpoint at the end is left out."""
     checkpoints = [
         number
         for number, phase in enumerate(job.work, start=1)

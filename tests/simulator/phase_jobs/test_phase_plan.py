@@ -111,17 +111,17 @@ def test_it_keeps_to_its_slots() -> None:
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        pytest.param({"per_kwh": [1, 2, math.nan, 4, math.nan]}, "slot 2 is nan, and 2 slots",
+        pytest.param({"per_kwh": [1, 2, math.nan, 4, math.nan]}, "slot 2 is nan; 2 slots",
                      id="a-slot-that-is-not-known"),
         pytest.param({"per_kwh": [1, 2, 3, math.inf], "earliest_slot": 1}, "slot 3 is inf",
                      id="nor-finite"),
-        pytest.param({"deadline_slot": 2}, "the 2 slots from slot 0 on, and takes 3 slots of 3600",
+        pytest.param({"deadline_slot": 2}, "use 2 slots from slot 0 on, and takes 3 slots of 3600",
                      id="a-deadline-too-early"),
-        pytest.param({"earliest_slot": 3}, "the 2 slots from slot 3 on", id="an-arrival-too-late"),
-        pytest.param({"deadline_slot": 6}, "among the 5", id="a-deadline-that-is-not-known"),
-        pytest.param({"earliest_slot": 5}, "are none", id="no-slot-at-all"),
-        pytest.param({"earliest_slot": -1}, "from -1", id="a-slot-before-the-first"),
-        pytest.param({"per_kwh": []}, "are none", id="an-empty-series"),
+        pytest.param({"earliest_slot": 3}, "use 2 slots from slot 3 on", id="an-arrival-too-late"),
+        pytest.param({"deadline_slot": 6}, "per_kwh has 5 slots", id="an-unknown-deadline"),
+        pytest.param({"earliest_slot": 5}, "earliest_slot is 5", id="no-slot-at-all"),
+        pytest.param({"earliest_slot": -1}, "earliest_slot is -1", id="a-slot-before-the-first"),
+        pytest.param({"per_kwh": []}, "per_kwh has 0 slots", id="an-empty-series"),
         pytest.param({"slot_s": 0.0}, "slot_s is 0", id="slots-without-a-length"),
         pytest.param({"slot_s": math.nan}, "slot_s is nan", id="slots-of-no-known-length"),
     ],
@@ -139,7 +139,7 @@ def test_a_job_that_just_fits_only_when_suspended_is_planned() -> None:
         RunSegment(0, 1, 0),
         RunSegment(2, 1, 1),
     )
-    with pytest.raises(BadInput, match="the 2 slots from slot 0 on, and takes 6 slots"):
+    with pytest.raises(BadInput, match="use 2 slots from slot 0 on, and takes 6 slots"):
         cheapest_plan(job, HOUR_S, [1, 1])
 
 

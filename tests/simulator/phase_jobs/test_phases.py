@@ -62,8 +62,10 @@ def test_constant_power_is_one_phase() -> None:
 @pytest.mark.parametrize(
     ("suspended_after_s", "message"),
     [
-        pytest.param((60.0,), "60 s, when it has ended", id="at-its-end"),
-        pytest.param((35.0, 70.0), "70 s, when it has ended", id="at-the-end-of-a-resumed-run"),
+        pytest.param((60.0,), "60 s, when the job has ended", id="at-its-end"),
+        pytest.param(
+            (35.0, 70.0), "70 s, when the job has ended", id="at-the-end-of-a-resumed-run"
+        ),
         pytest.param((0.0,), "not later than 0 s", id="before-it-has-begun"),
         pytest.param((35.0, 35.0), "not later than 35 s", id="twice-at-once"),
         pytest.param((math.nan,), "not later", id="never-at-all"),
