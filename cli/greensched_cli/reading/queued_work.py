@@ -70,7 +70,7 @@ async def named_workload(client: ApiClient, namespace: str, name: str) -> Work |
 def _is_ours(workload: KueueWorkload) -> bool:
     """Tell whether it waits for us, or was started by one of us."""
     is_over = workload.has("Finished") or workload.has("Admitted")
-    return workload.is_started or (labels.LATEST_START in workload.said and not is_over)
+    return workload.is_started or (labels.LATEST_START in workload.annotations and not is_over)
 
 
 def _read(raw: bytes | msgspec.Raw) -> KueueWorkload:

@@ -1,4 +1,4 @@
-"""Held work in a queue of Kueue, by an AdmissionCheck of ours.
+"""Holds work in Kueue queues by our AdmissionCheck.
 
 Imports `writing`, `planning` and `objects`. Begin with `kueue_controller.py`.
 """

@@ -1,4 +1,4 @@
-"""Kueue's API as we call it: which version is served, and the writes on Workloads and checks."""
+"""Calls of Kueue's API: the version that is served, and writes to Workloads and checks."""
 
 import asyncio
 from collections.abc import Callable
@@ -34,7 +34,7 @@ class _Group(msgspec.Struct):
 
 
 async def path_now(client: ApiClient) -> str:
-    """Return the path of Kueue's API, "" in a cluster without; raises ApiUnavailable."""
+    """Return the path of Kueue's API, "" in a cluster without Kueue; raises ApiUnavailable."""
     try:
         found = msgspec.json.decode(await client.get(f"/apis/{GROUP}"), type=_Group)
     except msgspec.DecodeError as fault:
@@ -47,18 +47,18 @@ async def path_now(client: ApiClient) -> str:
 
 
 async def served_path(client: ApiClient) -> str:
-    """Return the path of Kueue's API once it is served: a cluster without it is asked for ever."""
+    """Wait until Kueue's API is served, forever in a cluster without Kueue; return its path."""
     while True:
         try:
             if path := await path_now(client):
                 return path
         except ApiUnavailable as fault:
-            log.info("Kueue not found yet; looking again", reason=str(fault))
+            log.info("Kueue's API could not be looked up; trying again in 30 s", reason=str(fault))
         await asyncio.sleep(_LOOKED_FOR_EVERY_S)
 
 
 class KueueWriter:
-    """Writes what our checks say."""
+    """Writes the states of our AdmissionChecks."""
 
     def __init__(
         self,
@@ -67,24 +67,24 @@ class KueueWriter:
         wall: Clock,
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`may_write` is asked before each write."""
+        """`may_write` is called before each write."""
         self._may_write = may_write
         self._client = client
         self.path = path
         self._wall = wall
 
     async def say(self, workload: KueueWorkload, wanted: list[Wanted]) -> bool:
-        """Write our checks' entries; tell whether that stands, or the Workload is gone."""
+        """Write our checks' entries; return whether that succeeded or the Workload is gone."""
         meta = workload.metadata
         path = f"{self.path}/namespaces/{meta.namespace}/workloads/{meta.name}/status"
         version = self.path.removeprefix("/apis/")
         kind = {"apiVersion": version, "kind": "Workload"}
-        said = msgspec.json.decode(state_patch(workload, wanted, self._wall.now()))
+        patch = msgspec.json.decode(state_patch(workload, wanted, self._wall.now()))
         query = f"?fieldManager={FIELD_MANAGER}&force=true"
-        return await self._sent(f"{path}{query}", msgspec.json.encode(kind | said), APPLY)
+        return await self._sent(f"{path}{query}", msgspec.json.encode(kind | patch), APPLY)
 
     async def activate(self, check: AdmissionCheck) -> bool:
-        """Tell that somebody decides on a check."""
+        """Mark a check as Active: a controller decides on it."""
         path = f"{self.path}/admissionchecks/{check.metadata.name}/status"
         return await self._sent(path, active_patch(self._wall.now()))
 
@@ -97,8 +97,8 @@ class KueueWriter:
             else:
                 await self._client.patch(path, body)
         except ApiUnavailable as fault:
-            if fault.status in (404, 409):  # gone, or another of its name
+            if fault.status in (404, 409):  # deleted, or replaced by another object of its name
                 return True
-            log.warning("not written", path=path, reason=str(fault)[:500])
+            log.warning("write to Kueue's API failed", path=path, reason=str(fault)[:500])
             return False
         return True

@@ -1,6 +1,7 @@
-"""Holds Kueue's Workloads: hands those that wait for our check to planning, and says what it said.
+"""Holds Kueue's Workloads: passes those that wait for our check to planning, and writes the checks.
 
-Level-triggered, as all else: a Workload's annotations tell what was planned, and its check follows.
+Level-triggered like the whole controller: planning writes annotations on a Workload, and its check
+follows from them.
 """
 
 import asyncio
@@ -30,14 +31,14 @@ from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.writing.writing import Writer
 
-_AGAIN_AFTER_S = 2.0  # wall seconds; then what was refused is written again
+_AGAIN_AFTER_S = 2.0  # wall seconds, then failed writes are repeated
 
 
 Object = TypeVar("Object", bound=AdmissionCheck | KueueWorkload)
 
 
 class ChangeSink(Generic[Object]):
-    """Hands on what a watch brings, also what was gone when it began anew."""
+    """Passes on the changes of a watch, including objects that a new list lacks."""
 
     def __init__(
         self,
@@ -52,29 +53,29 @@ class ChangeSink(Generic[Object]):
         self._listed: set[str] = set()
 
     def list_began(self) -> None:
-        """A full list follows."""
+        """Begin a full list."""
         self._listed = set()
 
     def upsert(self, item: Object) -> None:
-        """An object is there or has changed."""
+        """Take an object that exists or has changed."""
         self._listed.add(item.metadata.uid)
         self._known[item.metadata.uid] = item
         self._put(item)
         self._wake()
 
     def list_ended(self) -> None:
-        """Whatever was not in the list is gone."""
+        """Drop all objects that were not in the list."""
         for uid in self._known.keys() - self._listed:
             self.remove(self._known[uid])
 
     def remove(self, item: Object) -> None:
-        """An object is gone."""
+        """Drop an object that was deleted."""
         self._known.pop(item.metadata.uid, None)
         self._drop(item)
 
 
 class KueueController:
-    """The leader's part for Kueue; it does nothing in a cluster without."""
+    """The leader's controller for Kueue; it does nothing in a cluster without Kueue."""
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class KueueController:
         scheduler: str,
         may_write: Callable[[], bool],
     ) -> None:
-        """`scheduler` is a name that opts in; `writer` is told which version is served."""
+        """`scheduler` is a name that opts in; `run` sets the path of Kueue's API on `writer`."""
         self._may_write = may_write
         self._client = client
         self._works = works
@@ -92,29 +93,29 @@ class KueueController:
         self._scheduler = scheduler
         self._checks: dict[str, AdmissionCheck] = {}
         self._workloads: dict[str, KueueWorkload] = {}
-        self._of_job: dict[str, set[str]] = {}  # uids of Workloads, by that of their Job
+        self._of_job: dict[str, set[str]] = {}  # UIDs of Workloads, by the UID of their Job
         self._jobs: dict[str, Work] = {}
-        self._unsaid: set[str] = set()
+        self._unwritten: set[str] = set()
         self._changed = asyncio.Event()
 
     def put_job(self, job: Work) -> None:
-        """A Job that a queue takes is there or has changed."""
+        """Take a Job of a Kueue queue that exists or has changed."""
         self._jobs[job.uid] = job
         for uid in tuple(self._of_job.get(job.uid, ())):
             self._offer(self._workloads[uid])
 
     def drop_job(self, uid: str) -> None:
-        """A Job is gone; Kueue deletes its Workload, which is then told of."""
+        """Drop a deleted Job; Kueue then deletes its Workload, which `drop_workload` drops."""
         self._jobs.pop(uid, None)
 
     def put_workload(self, workload: KueueWorkload) -> None:
-        """A Workload is there or has changed."""
+        """Take a Workload that exists or has changed."""
         self._workloads[workload.metadata.uid] = workload
         self._of_job.setdefault(workload.job_uid, set()).add(workload.metadata.uid)
         self._offer(workload)
 
     def drop_workload(self, workload: KueueWorkload) -> None:
-        """A Workload is gone."""
+        """Drop a Workload that was deleted."""
         uid = workload.metadata.uid
         known = self._workloads.pop(uid, workload)
         of_job = self._of_job.get(known.job_uid, set())
@@ -124,7 +125,7 @@ class KueueController:
         self._works.drop(uid)
 
     def put_check(self, check: AdmissionCheck) -> None:
-        """An AdmissionCheck is there or has changed."""
+        """Take an AdmissionCheck that exists or has changed."""
         if not check.is_ours:
             return
         self._checks[check.metadata.name] = check
@@ -133,11 +134,11 @@ class KueueController:
         self._changed.set()
 
     def drop_check(self, check: AdmissionCheck) -> None:
-        """An AdmissionCheck is gone; Kueue takes it off the Workloads."""
+        """Drop an AdmissionCheck that was deleted; Kueue removes it from the Workloads."""
         self._checks.pop(check.metadata.name, None)
 
     async def run(self, wake: Callable[[], None], follow: Callable[..., None]) -> None:
-        """Hold until cancelled; `follow` is given the watches, to see how they do."""
+        """Hold until cancelled; `follow` takes the watches, whose health it reports."""
         path = await served_path(self._client)
         self._writer.kueue_path = path
         writer = KueueWriter(self._client, path, WallClock(), self._may_write)
@@ -153,41 +154,41 @@ class KueueController:
         async with asyncio.TaskGroup() as group:
             group.create_task(checks.run())
             group.create_task(workloads.run())
-            group.create_task(self._keep_saying(writer))
+            group.create_task(self._keep_writing(writer))
 
     def _offer(self, workload: KueueWorkload) -> None:
-        """Have a Workload that waits for us held, by the requests on its Job."""
+        """Pass a Workload that waits for our check to planning, with its Job's annotations."""
         checks, job = frozenset(self._checks), self._jobs.get(workload.job_uid)
         if job is not None and workload.has_check(checks):
-            # The queue is its opt-in, whatever its scheduler: so is the Job's end told of.
+            # Its queue opts it in, whatever its scheduler; planning then reports the Job's end.
             self._works.put(replace(job, scheduler=self._scheduler))
         if not workload.held_by(checks):
             self._works.drop(workload.metadata.uid)
             return
-        self._unsaid.add(workload.metadata.uid)
+        self._unwritten.add(workload.metadata.uid)
         self._changed.set()
         if workload.is_started or job is None or _has_waited(job) or job.queue_gates:
-            # A Job that is not seen yet comes; of other kinds of work we can read no requests. One
-            # that waits, or has waited, by its gate does not wait a second time.
+            # A Job may not have been seen yet; other kinds of work have no requests that we read.
+            # A Job that waits, or has waited, by our gate does not wait a second time.
             self._works.drop(workload.metadata.uid)
             return
         self._works.put(workload_work(workload, job, self._scheduler))
 
-    async def _keep_saying(self, writer: KueueWriter) -> None:
+    async def _keep_writing(self, writer: KueueWriter) -> None:
         while True:
             await self._changed.wait()
             self._changed.clear()
-            unsaid, self._unsaid = self._unsaid, set()
-            refused = {uid for uid in unsaid if not await self._say(uid, writer)}
+            unwritten, self._unwritten = self._unwritten, set()
+            refused = {uid for uid in unwritten if not await self._write(uid, writer)}
             for check in list(self._checks.values()):
                 if not check.is_active and not await writer.activate(check):
                     refused.add("")
             if refused:
-                self._unsaid |= refused - {""}
+                self._unwritten |= refused - {""}
                 await asyncio.sleep(_AGAIN_AFTER_S)
                 self._changed.set()
 
-    async def _say(self, uid: str, writer: KueueWriter) -> bool:
+    async def _write(self, uid: str, writer: KueueWriter) -> bool:
         workload = self._workloads.get(uid)
         if workload is None:
             return True
@@ -204,6 +205,6 @@ class KueueController:
 
 
 def _has_waited(job: Work) -> bool:
-    """Tell whether one of us started it; Kueue may have taken it over from our first hold."""
+    """Return whether GreenSched has started it, so that Kueue may have taken it after our hold."""
     reason = job.annotations.get(labels.RELEASE_REASON)
     return job.was_released and reason != ReleaseReason.OTHERS

@@ -1,4 +1,4 @@
-"""Frees Kueue's Workloads that wait for our check: for the releaser, and before an uninstall."""
+"""Releases Kueue's Workloads that wait for our check: for the releaser and before an uninstall."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from greensched_operator.objects.workloads import WorkKind
 
 
 class HeldWorkloads:
-    """Kueue's Workloads that wait for a check of ours; without Kueue there are none."""
+    """Kueue's Workloads that wait for one of our checks; none in a cluster without Kueue."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
@@ -39,7 +39,7 @@ class HeldWorkloads:
                 yield HeldObject(WorkKind.WORKLOAD, meta.namespace, meta.name, meta.uid, until_s)
 
     async def run(self, follow: Callable[..., None]) -> None:
-        """Follow them until cancelled; `follow` is told of the watches."""
+        """Watch them until cancelled; `follow` takes the watches."""
         path = await served_path(self._client)
         self._writer = KueueWriter(self._client, path, WallClock())
         checks = ChangeSink[AdmissionCheck](self._put_check, self._drop_check)
@@ -57,7 +57,7 @@ class HeldWorkloads:
                 group.create_task(each.run())
 
     async def list_anew(self) -> None:
-        """Look once, without watching; raises ApiUnavailable."""
+        """List them once, without watching; raises ApiUnavailable."""
         self._checks, self._seen = set(), {}
         path = await path_now(self._client)
         if not path:
@@ -71,9 +71,9 @@ class HeldWorkloads:
                 self._put(decode_workload(raw))
 
     async def release(self, held: HeldObject, body: bytes) -> bool:
-        """Have Kueue admit one, and say why on it; raises ApiUnavailable.
+        """Record the reason on a Workload and set its check to Ready, so that Kueue admits it.
 
-        Tell whether its check has been told so.
+        Return whether its check was written; raises ApiUnavailable.
         """
         if self._writer is None:
             return False

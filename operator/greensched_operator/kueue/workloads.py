@@ -1,12 +1,12 @@
-"""Kueue's Workloads, pure: which wait for our AdmissionCheck, and what that says of each.
+"""Kueue's Workloads: which ones wait for our AdmissionCheck, and its state for each; pure.
 
-Wire format: kueue.x-k8s.io v1beta2; v1beta1 has the same fields. What a check's
-states mean: kueue.sigs.k8s.io/docs/concepts/admission_check. What was planned stands as annotations
-on the Workload; the check's state follows from them alone.
+Wire format: kueue.x-k8s.io v1beta2; v1beta1 has the same fields. Meaning of a check's states:
+kueue.sigs.k8s.io/docs/concepts/admission_check. The plan is written as annotations on the Workload;
+the check's state follows from these alone.
 
-What waits is Pending, and keeps the quota that Kueue reserved for it. Retry would give that back,
-but cannot wait: v0.15.0 does not evict a Workload while its requeueAfterSeconds last, and without
-them may reserve its quota anew at once.
+A waiting Workload is Pending and keeps the quota that Kueue reserved for it. Retry would return the
+quota, but cannot wait: v0.15.0 does not evict a Workload before its requeueAfterSeconds have
+passed, and without them may immediately reserve its quota again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,15 +22,15 @@ from greensched_operator.objects.own_annotations import with_latest_start
 from greensched_operator.objects.workloads import Condition, Meta, Work, WorkKind
 
 GROUP = "kueue.x-k8s.io"
-CONTROLLER = f"{labels.GROUP}/hold"  # spec.controllerName of the AdmissionChecks that are ours
+CONTROLLER = f"{labels.GROUP}/hold"  # spec.controllerName of our AdmissionChecks
 FIELD_MANAGER = "greensched-operator"
 NO_JOB = "not held: GreenSched holds only Workloads of batch/v1 Jobs"
 WAITED = "its Job was held before, and has been started"
-UNPLANNED_S = 300.0  # so long after it began to wait the releaser frees what nobody has planned
+UNPLANNED_S = 300.0  # of waiting without a plan, after which the releaser starts a Workload
 
 
 class AdmissionState(StrEnum):
-    """States of a check that we give it."""
+    """States that we write to our checks."""
 
     PENDING = "Pending"
     READY = "Ready"
@@ -59,38 +59,38 @@ class KueueWorkload(msgspec.Struct):
     status: WorkloadStatus = msgspec.field(default_factory=WorkloadStatus)
 
     @property
-    def said(self) -> Mapping[str, str]:
+    def annotations(self) -> Mapping[str, str]:
         """Return its annotations."""
         return with_latest_start(self.metadata.annotations or {})
 
     @property
     def job_uid(self) -> str:
-        """Return the uid of the Job that it stands for; "" for another kind of work."""
+        """Return the UID of its Job; "" for another kind of work."""
         owners = self.metadata.ownerReferences or ()
         return next((each.uid for each in owners if each.kind == "Job"), "")
 
     @property
     def is_started(self) -> bool:
-        """Tell whether it was started, by us or by the releaser."""
-        return labels.RELEASED_AT in self.said
+        """Return whether the controller or the releaser started it."""
+        return labels.RELEASED_AT in self.annotations
 
     @property
     def job_name(self) -> str:
-        """Return the name of that Job."""
+        """Return the name of its Job; "" for another kind of work."""
         owners = self.metadata.ownerReferences or ()
         return next((each.name for each in owners if each.kind == "Job"), "")
 
     def has(self, condition: str) -> bool:
-        """Tell whether a condition is true."""
+        """Return whether a condition is true."""
         found = self.status.conditions or ()
         return any(each.type == condition and each.status == "True" for each in found)
 
     def has_check(self, checks: frozenset[str]) -> bool:
-        """Tell whether one of our checks is, or was, asked about it."""
+        """Return whether it has an entry for one of our checks."""
         return any(each.name in checks for each in self.status.admissionChecks or ())
 
     def held_by(self, checks: frozenset[str]) -> list[CheckState]:
-        """Return which of our checks it waits for; none once it is admitted or has ended."""
+        """Return the entries of our checks that it waits for; none once admitted or ended."""
         if self.has("Finished") or self.has("Admitted") or self.metadata.deletionTimestamp:
             return []
         found = self.status.admissionChecks or ()
@@ -116,12 +116,12 @@ class AdmissionCheck(msgspec.Struct):
 
     @property
     def is_ours(self) -> bool:
-        """Tell whether we are its controller."""
+        """Return whether it is ours to decide."""
         return self.spec.controllerName == CONTROLLER
 
     @property
     def is_active(self) -> bool:
-        """Tell whether its condition Active is true."""
+        """Return whether its condition Active is true."""
         found = self.status.conditions or ()
         return any(each.type == "Active" and each.status == "True" for each in found)
 
@@ -132,7 +132,7 @@ decode_workload = msgspec.json.Decoder(KueueWorkload).decode
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a check is to say of a Workload."""
+    """The state and message to write for a check of a Workload."""
 
     name: str
     state: AdmissionState
@@ -140,17 +140,20 @@ class Wanted:
 
 
 def wanted_state(workload: KueueWorkload, check: CheckState) -> Wanted | None:
-    """Return what a check that it waits for is to say; None where it may stay as it is."""
-    said = workload.said
+    """Return what to write for a check that a Workload waits for; None to leave it unchanged."""
+    annotations = workload.annotations
     if workload.is_started:
         return Wanted(
-            check.name, AdmissionState.READY, f"started: {said.get(labels.RELEASE_REASON, '')}"
+            check.name,
+            AdmissionState.READY,
+            f"started: {annotations.get(labels.RELEASE_REASON, '')}",
         )
-    if labels.PLANNED_START not in said:
+    if labels.PLANNED_START not in annotations:
         return None  # no plan yet
+    latest_start = annotations.get(labels.LATEST_START, "an unknown time")
     message = (
-        f"start planned for {said[labels.PLANNED_START]}, latest start "
-        f"{said.get(labels.LATEST_START, 'an unknown time')}: {said.get(labels.HOLD_REASON, '')}"
+        f"start planned for {annotations[labels.PLANNED_START]}, latest start {latest_start}: "
+        f"{annotations.get(labels.HOLD_REASON, '')}"
     )
     if check.message == message:
         return None
@@ -158,7 +161,7 @@ def wanted_state(workload: KueueWorkload, check: CheckState) -> Wanted | None:
 
 
 def state_patch(workload: KueueWorkload, wanted: list[Wanted], wall_s: float) -> bytes:
-    """Return the server-side apply, for the status subresource, of our entries alone."""
+    """Return the server-side apply of our entries alone, for the status subresource."""
     at = format_timestamp(int(wall_s))
     entries = [
         {"name": each.name, "state": each.state, "message": each.message, "lastTransitionTime": at}
@@ -168,7 +171,7 @@ def state_patch(workload: KueueWorkload, wanted: list[Wanted], wall_s: float) ->
 
 
 def active_patch(wall_s: float) -> bytes:
-    """Return the merge patch, for the status subresource, that makes an AdmissionCheck Active."""
+    """Return the merge patch that makes an AdmissionCheck Active, for the status subresource."""
     condition = {
         "type": "Active", "status": "True", "reason": "Active",
         "message": "the GreenSched operator decides when its Workloads start",
@@ -178,13 +181,13 @@ def active_patch(wall_s: float) -> bytes:
 
 
 def workload_work(workload: KueueWorkload, job: Work, scheduler: str) -> Work:
-    """Return what a Workload that waits for us is to planning: its Job's requests, cores and owner.
+    """Return the Work of a Workload that waits for us: with its Job's requests, cores and owner.
 
-    That its queue names our check is its opt-in, whatever its scheduler.
+    Its queue names our check, which opts it in whatever its scheduler.
     """
     meta = workload.metadata
-    asked = {name: said for name, said in job.annotations.items() if name not in labels.WRITTEN}
-    ours = {name: said for name, said in workload.said.items() if name in labels.WRITTEN}
+    asked = {name: text for name, text in job.annotations.items() if name not in labels.WRITTEN}
+    ours = {name: text for name, text in workload.annotations.items() if name in labels.WRITTEN}
     marked = {} if workload.is_started else {labels.LATEST_START: ""}
     created = meta.creationTimestamp
     return replace(
@@ -204,13 +207,13 @@ def workload_work(workload: KueueWorkload, job: Work, scheduler: str) -> Work:
 
 
 def free_from_s(workload: KueueWorkload, waited_for: Sequence[CheckState]) -> float:
-    """Return from when on a releaser frees a Workload that waits for us, in seconds.
+    """Return when a releaser starts a Workload that waits for us, in epoch seconds.
 
-    `waited_for` are those of our checks that it waits for: a queue may have got one late.
+    `waited_for` are our checks that it waits for; a queue may have received one later.
     """
     if workload.is_started:
-        return float("-inf")  # our last word on it did not reach its check
-    until = workload.said.get(labels.LATEST_START)
+        return float("-inf")  # it was started, but its check was not written
+    until = workload.annotations.get(labels.LATEST_START)
     if until is not None:
         found = _time(until)
         return float("-inf") if found is None else found
