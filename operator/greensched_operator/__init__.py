@@ -1,7 +1,7 @@
 """The operator: holds work for a cleaner, cheaper hour, and starts it in time.
 
-`__main__.py` starts one of five processes: those of `webhook` and `controller`, the two of
-`release`, and that of `install_check`. From the bottom up: `objects`, `runtime`, `holding`,
-`planning`, `ledger`, `writing`, `kueue`, `signals` with its `providers`, and the processes. Begin
-with `controller/controller.py`.
+`__main__.py` starts one of five processes: one each in `webhook`, `controller` and `install_check`,
+and two in `release`. The layers from the bottom up: `objects`, `runtime`, `holding`, `planning`,
+`ledger`, `writing`, `kueue`, `signals` with its `providers`, and the processes. Begin with
+`controller/controller.py`.
 """

@@ -1,6 +1,6 @@
 """Starts one of the operator's processes.
 
-emergency-release and check-install end by themselves, the others when told.
+emergency-release and check-install end by themselves, the others on SIGTERM or SIGINT.
 """
 
 import asyncio
@@ -59,13 +59,13 @@ async def _check_install(settings: OperatorSettings, client: ApiClient, stop: as
     from greensched_operator.install_check.checklist import CheckOutcome, checklist
     from greensched_operator.install_check.settings import InstallCheckSettings
 
-    told = load_settings(InstallCheckSettings)
-    findings = await InstallCheck(told, settings, client, settings.clock).run(stop)
+    check_settings = load_settings(InstallCheckSettings)
+    findings = await InstallCheck(check_settings, settings, client, settings.clock).run(stop)
     print(checklist(findings), flush=True)
     return int(stop.is_set() or any(each.state == CheckOutcome.FAILED for each in findings))
 
 
-# Each imports what it needs itself: a releaser carries no numpy and no model in its memory.
+# Each process imports its own modules, so that a releaser does not load numpy or a model.
 PROCESSES: dict[str, Run] = {
     "controller": _controller,
     "webhook": _webhook,
@@ -76,9 +76,9 @@ PROCESSES: dict[str, Run] = {
 
 
 async def serve(name: str, settings: OperatorSettings) -> int:
-    """Run a process until it is done, SIGTERM or SIGINT, and return its exit status.
+    """Run a process until it ends or gets SIGTERM or SIGINT, and return its exit status.
 
-    Raises BadInput when it cannot start.
+    Raises BadInput if it cannot start.
     """
     stop = stop_on_signals()
     async with ApiClient(settings.api_access()) as client:
@@ -86,9 +86,9 @@ async def serve(name: str, settings: OperatorSettings) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the process that the first argument names, and return its status.
+    """Run the process that the first argument names, and return its exit status.
 
-    That is 2 for a wrong setting, and 1 where the process ended without being told.
+    The status is 2 for a wrong setting, and 1 if a task of the process ended unexpectedly.
     """
     name, *flags = arguments or ("",)
     if name not in PROCESSES:
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str]) -> int:
         settings = load_settings(OperatorSettings, flags)
         set_up_logs(f"operator-{name}", settings.log_level)
         raise_file_limit()
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # half of all lines, read by nobody
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # half of all lines, and unused
         for variable in unknown_variables(OperatorSettings, os.environ):
             log.warning("unknown setting in the environment, ignored", variable=variable)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

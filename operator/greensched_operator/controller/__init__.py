@@ -1,5 +1,5 @@
-"""The leader: what arrives is judged, planned, written and recorded.
+"""The leader: judges, plans, writes and records work.
 
-Imports all other folders but `install_check`, `providers` and `release`. Begin with
+Imports all other folders except `install_check`, `providers` and `release`. Begin with
 `controller.py`; `controller_process.py` wires it.
 """

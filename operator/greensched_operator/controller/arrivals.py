@@ -1,4 +1,4 @@
-"""Work that is not held: why it is not, what shadow would do, and what its end teaches."""
+"""Reports work that is not held: why, what mode shadow would do, and how long it ran."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -24,12 +24,12 @@ from greensched_operator.writing.outbox import Lane
 
 log = structlog.get_logger()
 
-_OLD_S = 120.0  # wall seconds: what is older was told of before we were started
-_TOLD = frozenset({Unheld.BAD_ANNOTATION, Unheld.NO_SLACK})
+_OLD_S = 120.0  # wall seconds: older work was reported before this process started
+_REPORTED = frozenset({Unheld.BAD_ANNOTATION, Unheld.NO_SLACK})
 
 
 class Arrivals:
-    """Tells users about their work that runs at once."""
+    """Reports to users on work that runs immediately, by events and conditions."""
 
     def __init__(self, outputs: Outputs, wall: Clock) -> None:
         self._writer = outputs.writer
@@ -38,30 +38,31 @@ class Arrivals:
         self._metrics = outputs.metrics
         self._wall = wall
 
-    async def see_to(
+    async def process(
         self,
         news: News,
         rules: HoldRules,
         situation: Callable[[Sequence[Planned]], Situation],
     ) -> None:
-        """Tell, and learn, from what has changed."""
+        """Report what has changed, and learn runtimes from it."""
         for work in news.ended:
-            with self._on_its_own(work):
+            with self._isolated(work):
                 self._learn(work, rules)
                 self._recorder.ended(work)
         for work in news.deleted:
-            with self._on_its_own(work):
+            with self._isolated(work):
                 self._recorder.deleted(work)
         for work in news.marked:
             self._outbox.put(work.uid, 0.0, partial(self._unmark, work))
         for work in news.started:
-            with self._on_its_own(work):
+            with self._isolated(work):
                 if labels.PAUSED_AT not in work.annotations:
                     self._recorder.released(ReleaseNow(work, ReleaseReason.OTHERS, ""))
         for work in news.released:
-            with self._on_its_own(work):
+            with self._isolated(work):
                 if self._recorder.released_by_others(work):
-                    self._tell(work, "Released", _why(ReleaseNow(work, reason_of(work), "")))
+                    release = ReleaseNow(work, reason_of(work), "")
+                    self._put_event(work, "Released", _why(release))
         for release in news.over.values():
             settle = partial(self._settle, release)
             self._outbox.put(f"{release.work.uid}/over", float("inf"), settle, Lane.PLAN)
@@ -69,66 +70,68 @@ class Arrivals:
         for work in news.arrived.values():
             if work.created_s is not None and self._wall.now() - work.created_s > _OLD_S:
                 continue
-            with self._on_its_own(work):
+            with self._isolated(work):
                 shadowed += self._look_at(work, rules)
         if shadowed:
-            with self._on_its_own(shadowed[0].work):
+            with self._isolated(shadowed[0].work):
                 now = situation([])
-                # Many take a second of the CPU, which releases and watches must not wait for.
+                # Many workloads take a second of CPU time; a thread keeps releases in time.
                 planned, _ = await asyncio.to_thread(plan_starts, shadowed, now)
                 for one in planned:
-                    self._tell_shadow(one)
+                    self._report_shadow(one)
                     self._recorder.planned(one, now, is_shadow=True)
 
     def _look_at(self, work: Work, rules: HoldRules) -> list[MayWait]:
-        """Tell why a workload isn't held; return it where shadow mode would hold it."""
+        """Report why a workload is not held; return it where mode shadow would hold it."""
         terms, resolved = terms_of(work, rules)
         if resolved.fault:
-            self._tell(work, "PolicyFault", resolved.fault, is_warning=True)
+            self._put_event(work, "PolicyFault", resolved.fault, is_warning=True)
         if isinstance(terms, NotHeld):
             self._metrics.unheld.labels(terms.reason).inc()
-            if terms.reason in _TOLD:
-                self._tell(work, "NotHeld", terms.text, is_warning=True)
+            if terms.reason in _REPORTED:
+                self._put_event(work, "NotHeld", terms.text, is_warning=True)
             return []
         if foreign := not_ours(work):
             self._metrics.unheld.labels("not-ours").inc()
-            self._tell(work, "NotHeld", foreign, is_warning=True)
+            self._put_event(work, "NotHeld", foreign, is_warning=True)
             return []
         is_shadowed = resolved.policy.mode == Mode.SHADOW and not work.is_marked
         return [MayWait(work, terms, resolved.policy)] if is_shadowed else []
 
     @contextmanager
-    def _on_its_own(self, work: Work) -> Iterator[None]:
-        """Keep our own fault with a workload away from all others; it runs anyway."""
+    def _isolated(self, work: Work) -> Iterator[None]:
+        """Log an unexpected exception, so that it affects only the reports on one workload."""
         try:
             yield
-        except Exception:  # whatever it is, only a word to the user is lost
-            log.exception("not told", work=f"{work.namespace}/{work.name}")
+        except Exception:  # the workload runs anyway; only a report is lost
+            log.exception(
+                "a report failed; the workload runs", work=f"{work.namespace}/{work.name}"
+            )
             self._metrics.fallbacks.labels("arrival-failed").inc()
 
-    def _tell_shadow(self, planned: Planned) -> None:
+    def _report_shadow(self, planned: Planned) -> None:
         if planned.is_now:
             return
         start = format_timestamp(round(planned.start_s))
         saved = percent(planned.chosen.saving)
-        self._tell(
+        self._put_event(
             planned.waiting.work,
             "WouldHold",
             f"mode shadow: it would be held until {start} and save {saved} of its weighted cost",
         )
 
-    def _tell(self, work: Work, reason: str, note: str, *, is_warning: bool = False) -> None:
+    def _put_event(self, work: Work, reason: str, note: str, *, is_warning: bool = False) -> None:
         async def send() -> None:
-            await self._writer.tell(work, reason, note, is_warning=is_warning)
+            await self._writer.create_event(work, reason, note, is_warning=is_warning)
 
         self._outbox.put(f"{work.uid}/{reason}", float("inf"), send)
 
     async def _unmark(self, work: Work) -> bool:
-        """Take our mark off work that somebody else has started; refused, it is sent again."""
+        """Remove our mark from work that somebody else has started; return False to retry."""
         return await self._writer.unmark(work)
 
     async def _settle(self, release: ReleaseNow) -> bool:
-        """Have the condition of a planned start say that the wait is over, and why."""
+        """Write why the wait is over into the condition of the planned start."""
         return await self._writer.settle(release.work, release.reason, _why(release))
 
     def _learn(self, work: Work, rules: HoldRules) -> None:
@@ -139,7 +142,7 @@ class Arrivals:
         if cron_job is None or work.started_s is None or work.ended_s is None:
             return
         if labels.PAUSED_AT in work.annotations:
-            return  # its times are those of what ran after the last pause
+            return  # its times cover only the run after the last pause
         runtime_s = max(work.ended_s - work.started_s, 0.5)  # object times are whole seconds
 
         async def send() -> None:
@@ -150,7 +153,7 @@ class Arrivals:
 
 
 def _why(release: ReleaseNow) -> str:
-    """Return why work was started; what this controller did not start has no text of its own."""
+    """Return why work was started; a release by others has no text, so name who started it."""
     if release.text:
         return f"{release.reason}: {release.text}"
     by = {

@@ -1,7 +1,7 @@
-"""Holds, plans and releases: takes what the watches bring, decides in turns, and writes.
+"""Holds, plans and releases: takes in changes from watches, decides in turns, and writes.
 
-A turn is short: what is due is started, what is new is planned. All is planned anew when a
-forecast or the cluster has changed, in a thread, so that releases never wait for it.
+A short turn starts due work and plans new work. When a forecast or the cluster has changed, all
+work is planned again, in a thread, so that releases never wait for it.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ from greensched_operator.writing.writing import decision_of
 
 log = structlog.get_logger()
 
-_LONGEST_SLEEP_S = 5.0  # wall seconds; then a turn is taken anyway
+_LONGEST_SLEEP_S = 5.0  # wall seconds until the next turn, if nothing changes
 _SHORTEST_SLEEP_S = 0.05
-_AFTER_FAULT_S = 1.0  # wall seconds: a fault that lasts fills no log
-_DUE_EVERY_S = 0.25  # wall seconds, while all is planned
-_GATHER_S = 0.2  # what arrives together is planned together
-_REPLAN_AT_MOST_EVERY_S = 5.0  # wall seconds: zones' forecasts come one after the other
-_WRITTEN_ANEW_S = 2.0  # a start that moves by less is the same, in whole seconds
+_AFTER_FAULT_S = 1.0  # wall seconds: a persistent fault does not flood the log
+_DUE_EVERY_S = 0.25  # wall seconds between checks for due work while a thread plans
+_GATHER_S = 0.2  # work that arrives within this time is planned together
+_REPLAN_AT_MOST_EVERY_S = 5.0  # wall seconds: zones' forecasts arrive one after the other
+_WRITTEN_ANEW_S = 2.0  # a planned start that moves by less is not written: it has whole seconds
 _PLANNED = (ReleaseReason.PLANNED_START, ReleaseReason.RESUMED)
 
 Result = TypeVar("Result")
@@ -45,9 +45,9 @@ SituationNow = Callable[[Sequence[Planned]], Situation]
 
 @dataclass(frozen=True)
 class Planning:
-    """What plans are made by: the rules and the situation as they are now, and the planner.
+    """The inputs of planning: the current rules and situation, and the planner.
 
-    `situation` is given what is planned already and keeps its room.
+    `situation` takes the earlier plans whose cores stay reserved.
     """
 
     rules: Callable[[], HoldRules]
@@ -57,7 +57,7 @@ class Planning:
 
 @dataclass(frozen=True)
 class ControllerPace:
-    """How fast our clock goes, and how long plans stand."""
+    """The speed of our clock, and the interval at which all work is planned again."""
 
     rate: float
     replan_every_s: float
@@ -92,24 +92,24 @@ class Controller:
         self._planned_at_s = -float("inf")  # our clock
         self._replanned_at = -float("inf")  # monotonic
         self._is_stale = True  # a forecast, a policy or the cluster has changed
-        self._counted: set[str] = set()  # of those held: started, and told of
+        self._counted: set[str] = set()  # held works whose start is counted and reported
 
     def wake(self) -> None:
-        """Have a turn taken soon."""
+        """Take a turn soon."""
         self._wake.set()
 
     def replan(self) -> None:
-        """Have all planned anew soon: what plans stand on has changed."""
+        """Plan all work again soon: an input of the plans has changed."""
         self._is_stale = True
         self._wake.set()
 
     def rejudge(self, _: object = None) -> None:
-        """Have all judged and planned anew: the rules have changed."""
+        """Judge and plan all work again: the rules have changed."""
         self.works.judge_all()
         self.replan()
 
     def rejudge_runs(self, cron_job: CronJob) -> None:
-        """Have the runs of a CronJob judged anew."""
+        """Judge the runs of a CronJob again."""
         self.works.judge_runs_of(cron_job)
         self.wake()
 
@@ -118,14 +118,14 @@ class Controller:
         while True:
             try:
                 await self.turn()
-            except Exception:  # our own fault: the releaser starts what is held all the same
-                log.exception("turn failed")
+            except Exception:  # the releaser still starts held work in time
+                log.exception("a turn failed; trying again")
                 self._metrics.fallbacks.labels("turn-failed").inc()
                 await asyncio.sleep(_AFTER_FAULT_S)
             await self._sleep()
 
     async def turn(self) -> None:
-        """Start what is due, plan what is new, write what has changed."""
+        """Start due work, plan new work, and write changes."""
         now_s, monotonic_s = self._clock.now(), self._clock.monotonic()
         rules = self._rules()
         self._pauser.look()
@@ -141,35 +141,35 @@ class Controller:
         elif unplanned := self.works.unplanned():
             await self._plan(unplanned, list(self.works.planned.values()))
         news = self.works.take_news(monotonic_s)
-        await self._while_starting(self._arrivals.see_to(news, rules, self._situation))
+        await self._while_starting(self._arrivals.process(news, rules, self._situation))
         self._show()
 
     def _start_due(self) -> None:
-        """Have all started that is due, or judged to start, by the rules as they are now."""
+        """Start all work that is due, or that the current rules say to start."""
         now_s, monotonic_s = self._clock.now(), self._clock.monotonic()
         for release in self.works.judged(self._rules(), now_s, monotonic_s):
             self._send(release)
 
     async def _while_starting(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return what some work returns; what becomes due meanwhile is started in time."""
+        """Return a coroutine's result; start what becomes due while it runs."""
         task = asyncio.create_task(work)
         try:
             while not (await asyncio.wait({task}, timeout=_DUE_EVERY_S))[0]:
                 self._start_due()
         finally:
-            task.cancel()  # as we are; a task that is done is not touched
+            task.cancel()  # if we are cancelled; no effect on a task that is done
         return task.result()
 
-    async def _plan(self, waiting: Sequence[MayWait], standing: Sequence[Planned]) -> None:
+    async def _plan(self, waiting: Sequence[MayWait], earlier_plans: Sequence[Planned]) -> None:
         if not waiting:
             return
         try:
-            situation = self._situation(standing)
-            # Many take a second of the CPU, which releases and watches must not wait for.
+            situation = self._situation(earlier_plans)
+            # Many workloads take a second of CPU time; a thread keeps releases in time.
             planning = asyncio.to_thread(self._plan_starts, waiting, situation)
             planned, released = await self._while_starting(planning)
-        except Exception:  # our own fault: what is held is started at its latest start all the same
-            log.exception("not planned", workloads=len(waiting))
+        except Exception:  # held work still starts at its latest start
+            log.exception("planning failed; trying again", workloads=len(waiting))
             self._metrics.fallbacks.labels("planning-failed").inc()
             self._is_stale = True
             return
@@ -182,7 +182,7 @@ class Controller:
         work = planned.waiting.work
         current = self.works.held.get(work.uid)
         if current is None or self.works.was_sent(work.uid):
-            return  # it was started, or went, while we planned
+            return  # it was started or deleted while the thread planned
         before_s = planned_before(planned.waiting)
         has_moved = before_s is None or abs(before_s - planned.start_s) >= _WRITTEN_ANEW_S
         if has_moved or not self._recorder.knows(work):
@@ -197,30 +197,30 @@ class Controller:
             self._outbox.put(work.uid, planned.start_s, lambda: self._write(planned), Lane.PLAN)
 
     async def _write(self, planned: Planned) -> bool:
-        """Write a plan on its workload; tell whether that is done with."""
+        """Write a plan on its workload; return whether it is written or obsolete."""
         waiting = planned.waiting
         work, latest_s = waiting.work, waiting.terms.latest_start_s
-        standing = self.works.planned.get(work.uid)
-        if standing is None or standing.start_s != planned.start_s:
-            return True  # another plan has followed, or it has started
+        current = self.works.planned.get(work.uid)
+        if current is None or current.start_s != planned.start_s:
+            return True  # there is a newer plan, or the workload has started
         is_first, text = planned_before(waiting) is None, why_held(planned)
         if not await self._writer.plan(work, planned.start_s, latest_s, text, decision_of(planned)):
             return False
         self._metrics.plans.inc()
         if is_first:
             start = format_timestamp(round(planned.start_s))
-            await self._writer.tell(work, "Held", f"start planned for {start}: {text}")
+            await self._writer.create_event(work, "Held", f"start planned for {start}: {text}")
             if fault := waiting.policy_fault:
-                await self._writer.tell(work, "PolicyFault", fault, is_warning=True)
+                await self._writer.create_event(work, "PolicyFault", fault, is_warning=True)
         return True
 
     def _send_gang(self, release: ReleaseNow) -> None:
-        """Have a workload started that planning has no start for, and its gang with it."""
+        """Start a workload that planning does not hold, and its gang."""
         for each in self.works.with_mates(release):
             self._send(each)
 
     def _send(self, release: ReleaseNow) -> None:
-        """Have a workload started: by the rate limit where there is time, else at once."""
+        """Queue a workload's start: rate-limited if there is time, else without a limit."""
         self.works.sent(release, self._clock.monotonic())
         self._outbox.put(
             release.work.uid,
@@ -234,9 +234,9 @@ class Controller:
         if work.uid not in self.works.held:
             return
         if not await self._writer.release(work, release.reason):
-            return  # it is sent again
+            return  # it will be sent again
         if work.uid in self._counted:
-            return  # the watch is slow to show it, and it was sent twice
+            return  # the watch showed the start late, so the release was sent twice
         self._counted.add(work.uid)
         now_s = self._clock.now()
         counter = self._metrics.resumed if work.is_paused else self._metrics.released
@@ -248,7 +248,7 @@ class Controller:
         is_late = release.reason in (ReleaseReason.LATEST_START, ReleaseReason.HELD_SHARE)
         note = f"{release.reason}: {release.text}"
         verb = "Resumed" if work.is_paused else "Released"
-        await self._writer.tell(work, verb, note, is_warning=is_late)
+        await self._writer.create_event(work, verb, note, is_warning=is_late)
         log.info("started", work=f"{work.namespace}/{work.name}", reason=release.reason,
                  waited=waited)  # fmt: skip
 
@@ -274,7 +274,7 @@ class Controller:
         self._metrics.held_cores.set(cores)
 
     async def _sleep(self) -> None:
-        """Sleep until the next start, the next planning, or something changes."""
+        """Sleep until the next start, the next planning, or a change."""
         now_s = self._clock.now()
         due_s = min(self.works.next_due_s(), self._planned_at_s + self._pace.replan_every_s)
         wall_s = (due_s - now_s) / self._pace.rate
@@ -288,15 +288,15 @@ class Controller:
 
 
 def _is_written(planned: Planned) -> bool:
-    """Tell whether the plan stands on the workload, with no later end than it now has.
+    """Return whether the plan is on the workload, with a latest start that is not too late.
 
-    That end is all that the releaser knows: when a deadline moves nearer, it must be told.
+    The releaser knows only that latest start, so an earlier one must be written.
     """
     start_s, latest_s = planned_before(planned.waiting), planned.waiting.terms.latest_start_s
     if start_s is None or abs(start_s - planned.start_s) >= _WRITTEN_ANEW_S:
         return False
     work = planned.waiting.work
-    if work.kind != WorkKind.WORKLOAD and not work.tells_plan:  # a pause was announced in vain
+    if work.kind != WorkKind.WORKLOAD and not work.tells_plan:  # announcing a pause failed
         return False
     until_s = work.latest_start_s
     return until_s is not None and until_s - latest_s < _WRITTEN_ANEW_S

@@ -1,4 +1,4 @@
-"""The controller's process: waits to lead, then watches, plans and releases until it is told."""
+"""The controller's process: waits to lead, then watches, plans and releases until stopped."""
 
 import asyncio
 import socket
@@ -79,7 +79,7 @@ from greensched_policies.rules.catalogue import WhenPolicy
 
 log = structlog.get_logger()
 
-_NO_ZONES = (cluster_state.Zone("", 1e9, 0.0),)  # no node is there: an autoscaler makes them
+_NO_ZONES = (cluster_state.Zone("", 1e9, 0.0),)  # without nodes: an autoscaler creates them
 
 
 class ControllerProcess:
@@ -92,7 +92,7 @@ class ControllerProcess:
         self._client, self._clock = client, clock
         self.metrics = ControllerMetrics()
         schedulers = frozenset(settings.scheduler_names)
-        self._web, self._signal_keeper = self._make_grid_signal_controller()
+        self._web, self._signal_controller = self._make_grid_signal_controller()
         self.works = HeldWorks(schedulers)
         self.nodes = ClusterNodes(NodeReader(PowerCatalogue(), settings.zone_map))
         self.signals = settings.grid_signals()
@@ -124,7 +124,7 @@ class ControllerProcess:
         identity = settings.identity or socket.gethostname()
         self._jobs = JobWatch(self._events, access, identity, WallClock())
         self._watches += [*self._own_watches, self._jobs]
-        self._tasks, self._standing = Tasks(), Tasks()
+        self._tasks, self._lease_tasks = Tasks(), Tasks()
 
     def _make_controller(self, writer: Writer, recorder: Recorder) -> Controller:
         settings, clock = self._settings, self._clock
@@ -149,7 +149,7 @@ class ControllerProcess:
         )
 
     def _make_recorder(self) -> Recorder:
-        """Return what tells the ledger, with what completes it by what was measured."""
+        """Return the recorder, and create the energy service that adds measurements."""
         settings, clock, write = self._settings, self._clock, self.ledger.write
         registry = self.metrics.registry
         self.energy = EnergyService(settings, self.nodes, self.signals, write, registry, clock)
@@ -160,12 +160,12 @@ class ControllerProcess:
         return recorder
 
     def rules(self) -> HoldRules:
-        """Return what holds for all workloads now."""
+        """Return the current rules for all workloads."""
         is_emergency_release = len(self.emergency) > 0
         return HoldRules(self._policy_for, self.cron_jobs.get, is_emergency_release, self._resume_s)
 
     def _see_profile(self, seen: PolicyObject[ParsedProfile]) -> None:
-        """Have all judged anew where a profile says another start-up; its status says nothing."""
+        """Judge all work again if a profile's resume time has changed; ignore its status."""
         key = (seen.namespace, seen.name)
         resume_s = self._resume_s(*key)
         if self._resumes_s.get(key, self._settings.resume_s) != resume_s:
@@ -180,8 +180,8 @@ class ControllerProcess:
     def _policy_for(self, namespace: str, name: str) -> Resolved:
         return resolve(self.policies.by_name, namespace, name, self._settings.namespace)
 
-    def situation(self, standing: Sequence[Planned]) -> Situation:
-        """Return what a planning looks at now."""
+    def situation(self, earlier_plans: Sequence[Planned]) -> Situation:
+        """Return the current input of planning."""
         settings, now_s = self._settings, self._clock.now()
         zones = (
             tuple(self.nodes.zones(settings.utilisation_ratio, settings.default_pue)) or _NO_ZONES
@@ -192,7 +192,7 @@ class ControllerProcess:
             zones=zones,
             outlooks=outlooks_of(self.signals, names, now_s, settings.horizon_s),
             running=tuple(self._running(names)),
-            standing=tuple(standing),
+            earlier_plans=tuple(earlier_plans),
             zones_for=self._zones_for,
             when_for=partial(self._when_for, self.nodes.mean_memory_bytes()),
             opens_s=partial(self._opens_s, now_s),
@@ -204,19 +204,19 @@ class ControllerProcess:
 
     def _opens_s(self, now_s: float, waiting: MayWait) -> float:
         if waiting.work.is_paused:
-            return float("-inf")  # all of it counted when it was started
+            return float("-inf")  # its budget was spent when it first started
         return self.budgets.opens_s(waiting.work.namespace, waiting.policy.budget, now_s)
 
     async def _recall_budgets(self) -> None:
-        """Count what was started in the current periods; without a ledger they begin anew."""
+        """Count the starts of the current periods; without a ledger, budgets begin at zero."""
         now_s = self._clock.now()
         since_s = now_s - LONGEST_PERIOD_S
         try:
             self.budgets.recall(await asyncio.to_thread(self.ledger.store.released, since_s, now_s))
-        except (LedgerUnusable, BadInput) as fault:  # no ledger yet, or a row that is none
+        except (LedgerUnusable, BadInput) as fault:  # no ledger yet, or an invalid row
             self.metrics.fallbacks.labels("budgets-not-recalled").inc()
             log.warning(
-                "the ledger does not say what budgets have used; they start at zero",
+                "budget use could not be read from the ledger; budgets start at zero",
                 reason=str(fault),
             )
 
@@ -250,7 +250,7 @@ class ControllerProcess:
                 field_selector=f"metadata.name!={watched.EMERGENCY}",
             ),
             signal_watch(
-                client, SignalSink(self.signals, clock, changed), self._signal_keeper, wall
+                client, SignalSink(self.signals, clock, changed), self._signal_controller, wall
             ),
             Watch(client, NODES, msgspec.json.Decoder(NodeObject).decode, self.nodes, wall),
             Watch(
@@ -265,13 +265,13 @@ class ControllerProcess:
         ]  # fmt: skip
 
     def ready(self) -> str:
-        """Return "" while a leader sees all that it must, and who stands by could lead."""
+        """Return "" while a leader sees all it must, or a standby can read the Lease."""
         return self.sight.unseen() if self.lease.leading.is_set() else self.lease.unread()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Stand by, lead, and end when `stop` is set.
 
-        Raises TaskEnded when one of its tasks ended, that which keeps the Lease among them.
+        Raises TaskEnded if a task ended, also if it lost the Lease or may not watch.
         """
         settings = self._settings
         health = server(
@@ -290,30 +290,30 @@ class ControllerProcess:
             saying.cancel()
             ended = await asyncio.gather(serving, leading, return_exceptions=True)
             await self._tasks.stop()
-            await self._standing.stop()
+            await self._lease_tasks.stop()
         for fault in ended:
             if isinstance(fault, BaseException):
                 raise fault
-        self._standing.raise_failed()
+        self._lease_tasks.raise_failed()
         self._tasks.raise_failed()
 
     async def _lead(self, stop: asyncio.Event) -> None:
-        """Stand for the Lease, and do a leader's work until it is lost; leave it last of all."""
+        """Wait for the Lease, and lead until it is lost; give it up last of all."""
         lease = self.lease
-        self._standing.start({"lease": lease.run()})
-        await until_set(stop, lease.leading, self._standing.failed)
+        self._lease_tasks.start({"lease": lease.run()})
+        await until_set(stop, lease.leading, self._lease_tasks.failed)
         if lease.leading.is_set() and not stop.is_set():
             self.metrics.leading.set_function(lambda: float(lease.holds()))
             self.when.load_shipped()
             self.ledger.start()
             self.sight.begin(self.metrics.watch_age)
             self._tasks.start(self._work())
-            ends = (lease.lost, self.sight.refused, self._tasks.failed, self._standing.failed)
+            ends = (lease.lost, self.sight.refused, self._tasks.failed, self._lease_tasks.failed)
             await until_set(stop, *ends)
             self.metrics.leading.set_function(lambda: 0.0)
             await self._tasks.stop()
             await self.ledger.stop()
-        await self._standing.stop()
+        await self._lease_tasks.stop()
         if lease.lost.is_set():
             raise TaskEnded("ended: another replica holds the Lease now")
         if self.sight.refused.is_set():
@@ -322,9 +322,9 @@ class ControllerProcess:
             )
 
     def alive(self) -> str:
-        """Return "" while all that should run does; a loop that is stuck gives no answer at all."""
+        """Return "" while all tasks run; a stuck event loop does not answer at all."""
         still = self.sight.stuck() if self.lease.leading.is_set() else ""
-        return self._standing.alive() or self._tasks.alive() or still
+        return self._lease_tasks.alive() or self._tasks.alive() or still
 
     def _work(self) -> dict[str, Coroutine[Any, Any, None]]:
         controller = CertificateController(self._settings, self._client, WallClock())
@@ -338,23 +338,23 @@ class ControllerProcess:
         return {
             **watching,
             "status": status.run(),
-            **self._first_policy(),
-            **self._beside_kueue(),
+            **self._default_policy(),
+            **self._kueue_tasks(),
             "kopf": self._jobs.run(),
             "gone": self._events.forget_gone(self._client),
             "sight": self.sight.run(is_blind=self.lease.is_blind),
             "heartbeat": self._heartbeat(),
             "certificate": controller.run(),
-            "signals": self._keep_signals(),
+            "signals": self._update_signals(),
             "placements": self.ledger.placements.run(),
             "energy": self.energy.run(),
             "outbox": self.outbox.run(),
             "controller": self._decide(),
         }
 
-    async def _keep_signals(self) -> None:
+    async def _update_signals(self) -> None:
         async with self._web:
-            await self._signal_keeper.run()
+            await self._signal_controller.run()
 
     def _heartbeat(self) -> Coroutine[Any, Any, None]:
         settings, name = self._settings, self._settings.heartbeat_lease
@@ -363,19 +363,19 @@ class ControllerProcess:
         beating = Heartbeat(lease, lambda: self.lease.holds() and self.sight.sees())
         return beating.run(self.metrics.heartbeat)
 
-    def _beside_kueue(self) -> dict[str, Coroutine[Any, Any, None]]:
+    def _kueue_tasks(self) -> dict[str, Coroutine[Any, Any, None]]:
         if not self._settings.kueue:
             return {}
         return {"kueue": self.kueue.run(self.controller.wake, self.sight.follow)}
 
-    def _first_policy(self) -> dict[str, Coroutine[Any, Any, None]]:
+    def _default_policy(self) -> dict[str, Coroutine[Any, Any, None]]:
         file = self._settings.default_policy_file
         if file is None:
             return {}
         return {"policy": DefaultPolicy(file, self._settings, self._client).run()}
 
     async def _decide(self) -> None:
-        """Take turns once all that decisions stand on has been listed; budgets may come later."""
+        """Take turns once all watches have listed; budgets may be recalled later."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._recall_budgets())
             while not all(each.health.synced for each in self._own_watches):

@@ -1,8 +1,8 @@
-"""Creates the GreenPolicy that an installation begins with, as the leader.
+"""Creates the default GreenPolicy of a new installation, as the leader.
 
-A chart that brings the definitions of our resources cannot bring an object of them in the same
-installation: Helm looks each kind up before it creates the first. From the first upgrade on the
-chart keeps this object itself; it is therefore written in the chart's words, as Helm would.
+A chart cannot install a CRD and an object of it at once: Helm looks up each kind before it creates
+the first object. From the first upgrade on, the chart owns this object. Therefore it is created
+with the chart's content and Helm's field manager.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ _APPLY = "application/apply-patch+yaml"  # JSON is YAML
 _MANAGER = "helm"  # so that an upgrade may change what the installation set
 _AGAIN_S = 5.0
 POLICY_REFUSED = "PolicyRefused"  # the reason of the event
-_MAY_PASS = (404, 408, 409, 429)  # no such kind yet, late, somebody else's write, too many calls
+_MAY_PASS = (404, 408, 409, 429)  # no such kind yet, timeout, write conflict, too many requests
 
 
 class DefaultPolicy:
-    """Sees that there is one; what a user has made of it is left alone."""
+    """Creates the default GreenPolicy if it is missing; never changes an existing one."""
 
     def __init__(self, file: Path, settings: OperatorSettings, client: ApiClient) -> None:
-        """`file` holds the GreenPolicy as JSON; raises BadInput when it is none."""
+        """Read the GreenPolicy from `file`, as JSON; raises BadInput if that fails."""
         try:
             self._body = file.read_bytes()
         except OSError as fault:
@@ -40,21 +40,21 @@ class DefaultPolicy:
         self._path = f"{kind}/{name}"
         self._settings = settings
         self._client = client
-        self._told = ""  # of why it was refused
+        self._reported = ""  # the last refusal
 
     async def run(self, *, again_s: float = _AGAIN_S) -> None:
-        """Create it, as soon as its kind is known; then wait until cancelled."""
+        """Create it as soon as the API server knows its kind; then wait until cancelled."""
         while True:
             try:
                 await self.create()
                 break
             except ApiUnavailable as fault:
-                await self._tell(fault)
+                await self._report(fault)
             await asyncio.sleep(again_s)
-        await asyncio.Event().wait()  # a task that ends has failed
+        await asyncio.Event().wait()  # a task that ends counts as failed
 
     async def create(self) -> bool:
-        """Create it where there is none, and tell whether; raises ApiUnavailable."""
+        """Create it if it is missing; return whether it was. Raises ApiUnavailable."""
         try:
             await self._client.get(self._path)
         except ApiUnavailable as fault:
@@ -66,15 +66,15 @@ class DefaultPolicy:
         log.info("GreenPolicy created", path=self._path)
         return True
 
-    async def _tell(self, fault: ApiUnavailable) -> None:
-        """Warn of a refusal once; what may pass is no more than a line in the log."""
+    async def _report(self, fault: ApiUnavailable) -> None:
+        """Warn of a refusal once; only log a fault that may pass."""
         reason = str(fault)
         if fault.status is None or fault.status in _MAY_PASS or fault.status >= 500:
             log.info(
                 "the default GreenPolicy could not be created yet; trying again", reason=reason
             )
-        elif reason != self._told:
-            self._told = reason
+        elif reason != self._reported:
+            self._reported = reason
             log.warning(
                 "the API server refused the default GreenPolicy; the built-in one applies",
                 reason=reason,

@@ -1,4 +1,4 @@
-"""What becomes of the events that kopf tells of Jobs."""
+"""Handles kopf's events of Jobs."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -18,11 +18,11 @@ from greensched_operator.runtime.metrics import ControllerMetrics
 log = structlog.get_logger()
 
 _LISTED_EVERY_S = 3600.0  # wall seconds
-_AFTER_LIST_S = 5.0  # kopf hands on what it listed meanwhile
+_AFTER_LIST_S = 5.0  # the time in which kopf passes on what it listed
 
 
 class JobEvents:
-    """Takes in Jobs as kopf's events tell of them, from kopf's thread into our loop."""
+    """Takes in Jobs from kopf's events, which kopf's thread passes to our event loop."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class JobEvents:
         self._wake = wake
         self._metrics = metrics
         self._known: set[str] = set()  # uids
-        self.listed_anew = asyncio.Event()  # kopf did: what went in the gap it does not tell
+        self.listed_anew = asyncio.Event()  # by kopf, which reports no deletions in such a gap
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Take in one event."""
@@ -63,9 +63,9 @@ class JobEvents:
         self._kueue.drop_job(uid)
 
     async def forget_gone(self, client: ApiClient) -> None:
-        """Forget what is gone, each hour and after each gap: of deletions in it kopf tells not."""
+        """Forget deleted Jobs each hour and after a gap: kopf does not report deletions in it."""
         while True:
-            with suppress(TimeoutError):  # of Python 3.11 `wait_for` may lose a cancellation
+            with suppress(TimeoutError):  # `wait_for` of Python 3.11 may lose a cancellation
                 async with asyncio.timeout(_LISTED_EVERY_S):
                     await self.listed_anew.wait()
             await asyncio.sleep(_AFTER_LIST_S)
@@ -73,7 +73,7 @@ class JobEvents:
             await self.forget_unlisted(client)
 
     async def forget_unlisted(self, client: ApiClient) -> None:
-        """Forget Jobs that were known, and are in no list that began after that."""
+        """Forget the Jobs that were known before a new list and are not in it."""
         known, listed = set(self._known), set[str]()
         try:
             async for page in client.pages("/apis/batch/v1/jobs"):

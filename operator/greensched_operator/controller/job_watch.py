@@ -1,8 +1,8 @@
-"""kopf's edge: events of Jobs, and nothing else, in a thread and an event loop of its own.
+"""Runs kopf for events of Jobs, in a separate thread and event loop.
 
-When kopf ends it cancels whatever else its loop runs, so it gets no loop of ours.
-Only `on.event` (docs/decisions/0009): timers, daemons and indexes add finalizers, with which a
-deletion hangs while the operator is dead.
+When kopf ends, it cancels everything else in its loop, so it does not get ours.
+It uses only `on.event` (docs/decisions/0009): timers, daemons and indexes add finalizers, with
+which a deletion hangs while the operator is dead.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _LONGEST_PAUSE_S = 10.0
 
 
 class _Endless:
-    """Pauses between tries, without end: after its own eight, kopf gives a watch up for good."""
+    """Endless pauses between tries: with its default of eight, kopf then gives up a watch."""
 
     def __iter__(self) -> Iterator[float]:
         pause_s = 0.5
@@ -39,7 +39,7 @@ class _Endless:
 
 
 class JobWatch:
-    """Has kopf follow Jobs, starts it again when it ends, and tells how it does."""
+    """Runs kopf's watch of Jobs, restarts it when it ends, and keeps its health."""
 
     path = JOBS
 
@@ -51,36 +51,36 @@ class JobWatch:
         self.health = WatchHealth(lost_at=clock.monotonic())
 
     async def run(self) -> None:
-        """Follow until cancelled."""
+        """Watch until cancelled."""
         while True:
             try:
                 await run_kopf(self._events, self._access, self._identity, self._trace())
                 log.error("the watch of Jobs (kopf) ended; starting it again")
-            except Exception:  # a watch that is lost for good would leave the leader blind
+            except Exception:  # without a new watch the leader would see no Jobs
                 log.exception("the watch of Jobs (kopf) ended; starting it again")
             if self.health.lost_at is None:
                 self.health.lost_at = self._clock.monotonic()
             await asyncio.sleep(_LONGEST_PAUSE_S / 10)
 
     def _trace(self) -> aiohttp.TraceConfig:
-        """Return what learns from kopf's requests how its watch does.
+        """Return a trace that updates the watch's health from kopf's requests.
 
-        One that is open is alive: kopf ends it after 70 s without event or bookmark.
+        An open watch is alive: kopf ends it after 70 s without event or bookmark.
         """
         trace, loop = aiohttp.TraceConfig(), asyncio.get_running_loop()
 
-        async def began(_: object, __: object, asked: aiohttp.TraceRequestStartParams) -> None:
-            if asked.url.path == self.path:
+        async def began(_: object, __: object, request: aiohttp.TraceRequestStartParams) -> None:
+            if request.url.path == self.path:
                 self.health.moved_at = self._clock.monotonic()
-                if self.health.lost_at is None:  # what was open before has ended
+                if self.health.lost_at is None:  # the earlier request has ended
                     self.health.lost_at = self._clock.monotonic()
 
-        async def answered(_: object, __: object, asked: aiohttp.TraceRequestEndParams) -> None:
-            if asked.url.path != self.path:
+        async def answered(_: object, __: object, request: aiohttp.TraceRequestEndParams) -> None:
+            if request.url.path != self.path:
                 return
-            status = asked.response.status
+            status = request.response.status
             self.health.status = None if status == 200 else status
-            if status == 200 and "watch" in asked.url.query:
+            if status == 200 and "watch" in request.url.query:
                 self.health.lost_at, self.health.synced = None, True
             elif status == 200:
                 loop.call_soon_threadsafe(self._events.listed_anew.set)
@@ -91,7 +91,7 @@ class JobWatch:
 
 
 def operator_settings() -> kopf.OperatorSettings:
-    """Return kopf's settings: no peering, no events of its own, nothing written to objects."""
+    """Return kopf's settings: no peering, no events by kopf, nothing written to objects."""
     settings = kopf.OperatorSettings()
     settings.peering.standalone = True
     settings.posting.enabled = False
@@ -99,8 +99,8 @@ def operator_settings() -> kopf.OperatorSettings:
     settings.watching.server_timeout = 290
     settings.watching.connect_timeout = 30
     settings.networking.error_backoffs = _Endless()
-    settings.process.ultimate_exiting_timeout = None  # else it kills the process it is a part of
-    logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # it tells of each event
+    settings.process.ultimate_exiting_timeout = None  # else kopf kills this process
+    logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # below, it logs each event
     settings.queueing.idle_timeout = 1.0  # a worker for each object that has just changed
     return settings
 
@@ -111,14 +111,14 @@ def _handlers(
     loop: asyncio.AbstractEventLoop,
     traces: Sequence[aiohttp.TraceConfig],
 ) -> kopf.OperatorRegistry:
-    """Return what kopf calls: to log in, and with each event, which is taken in `loop`."""
+    """Return the registry of what kopf calls: the login, and the handler, which runs in `loop`."""
     registry = kopf.OperatorRegistry()
 
     @kopf.on.login(registry=registry)
     async def login(**_: Any) -> kopf.AiohttpSession:
-        """Log in as the rest of us does; a token is read anew before it is old.
+        """Log in as our other clients do; read a token again before it expires.
 
-        kopf's own session leaves sockets open where the loop ends before their leave over TLS.
+        kopf's own session leaves sockets open if the loop ends before their TLS shutdown.
         """
         session = streaming_session(access, *traces)
         if token := access.bearer_token():
@@ -131,7 +131,7 @@ def _handlers(
 
     @kopf.on.event("batch", "v1", "jobs", registry=registry)
     async def job_changed(event: kopf.RawEvent, **_: Any) -> None:
-        """Hand a Job on as it is now."""
+        """Pass a Job's event to our loop."""
         loop.call_soon_threadsafe(events.take, event)
 
     return registry
@@ -140,23 +140,23 @@ def _handlers(
 async def run_kopf(
     events: JobEvents, access: ApiAccess, identity: str, *traces: aiohttp.TraceConfig
 ) -> None:
-    """Run kopf until cancelled; raises what ends it.
+    """Run kopf until cancelled; raises the exception that ends it.
 
-    `identity` names this replica. Without it kopf asks the system for its user's name, and the uid
-    that images run as has none.
+    `identity` names this replica. Without it kopf looks up the system user's name, and the uid
+    that our images run as has none.
     """
     stop = threading.Event()
     registry = _handlers(events, access, asyncio.get_running_loop(), traces)
 
     async def work() -> None:
-        name: Any = identity  # of a type of kopf's own, a str, that it exports nowhere
+        name: Any = identity  # kopf's type for it, a str, is not exported
         own = operator_settings()
         try:
             await kopf.operator(
                 clusterwide=True, identity=name, registry=registry, settings=own, stop_flag=stop
             )
         finally:
-            stop.set()  # a thread of kopf's loop waits for it, and the loop for that thread
+            stop.set()  # a thread of kopf's loop waits for it, and the loop waits for that thread
 
     working = asyncio.create_task(asyncio.to_thread(asyncio.run, work()))
     try:

@@ -1,4 +1,4 @@
-"""Where the controller's decisions go."""
+"""The outputs of the controller's decisions."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from greensched_operator.writing.writing import Writer
 
 @dataclass(frozen=True)
 class Outputs:
-    """A decision waits in the outbox, is written on its workload, recorded and counted."""
+    """What a decision passes through: it is queued, written on its workload, recorded, counted."""
 
     outbox: Outbox
     writer: Writer

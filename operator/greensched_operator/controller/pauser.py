@@ -1,4 +1,4 @@
-"""Suspends running Jobs where a pause was chosen, and says so: the edge of `pausing`."""
+"""Suspends the running Jobs that `planning.pausing` chooses, and reports it."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,14 +26,14 @@ from greensched_operator.writing.outbox import Lane
 log = structlog.get_logger()
 
 PodsByOwner = Callable[[], Mapping[str, Sequence[RunningPod]]]
-MOST_AT_ONCE = 800  # Jobs that one planning looks at, two or three milliseconds each
+MOST_AT_ONCE = 800  # Jobs that one planning considers, 2 to 3 ms each
 
 ZoneOf = Callable[[str], str | None]  # of a node
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A Job when it was last looked at."""
+    """A Job when it was last seen."""
 
     at_s: float
     ran_s: float
@@ -41,19 +41,19 @@ class _Seen:
 
 
 class RunTimes:
-    """How long Jobs have run since they were started or resumed, as far as we saw it.
+    """How long Jobs have run since their start or resumption, as seen by this controller.
 
     Object times are whole seconds of the machine's clock, and a Job counts as started while its
-    pods wait for a node. So what is counted is the time in which all pods of a Job were seen to
-    run, by our own clock. Who was not there to see it counts less work as done than was done: a
-    pause is then shorter, and never too long.
+    pods wait for a node. So this counts the time, by our clock, in which all pods of a Job were
+    seen running. A controller that started later counts less than was done; pauses are then
+    shorter, never too long.
     """
 
     def __init__(self) -> None:
         self._seen: dict[str, _Seen] = {}
 
     def see(self, works: Iterable[Work], now_s: float) -> None:
-        """Look at all Jobs that go on; what is not among them is forgotten."""
+        """Update the run times of all unheld Jobs; forget all others."""
         before, self._seen = self._seen, {}
         for work in works:
             last = before.get(work.uid, _Seen(now_s, 0.0, is_running=False))
@@ -61,21 +61,21 @@ class RunTimes:
             self._seen[work.uid] = _Seen(now_s, last.ran_s + more_s, work.is_running)
 
     def ran_s(self, uid: str) -> float:
-        """Return how long a Job has run since it was started or resumed."""
+        """Return how long a Job has run since its start or resumption, in seconds."""
         seen = self._seen.get(uid)
         return 0.0 if seen is None else seen.ran_s
 
 
 class LookTurns:
-    """Whose turn it is to be looked at, where more run than one planning can look at."""
+    """Chooses which Jobs to consider if more run than one planning can consider."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._planning = 0
-        self._looked_at: dict[str, int] = {}  # in which planning, the last time
+        self._looked_at: dict[str, int] = {}  # by uid, the number of the last planning
 
     def take(self, run_segments: Sequence[JobRunSegment]) -> list[JobRunSegment]:
-        """Return what is looked at now: what was not for the longest."""
+        """Return the Jobs to consider now: those not considered for the longest time."""
         self._planning += 1
         before = {each.work.uid: self._looked_at.get(each.work.uid, 0) for each in run_segments}
         taken = sorted(run_segments, key=lambda each: before[each.work.uid])[: self._most]
@@ -84,7 +84,7 @@ class LookTurns:
 
 
 class Pauser:
-    """Looks at what runs, and suspends what is better resumed later."""
+    """Considers running Jobs, and suspends those that are better resumed later."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Pauser:
         clock: Clock,
         rules_now: Callable[[], HoldRules],
     ) -> None:
-        """`pods` are those on nodes, by the uid of the Job that they are of."""
+        """Take `pods`, which returns the pods on nodes by the uid of their Job."""
         self._works = works
         self._pods = pods
         self._zone_of = zone_of
@@ -109,11 +109,11 @@ class Pauser:
         self._turns = LookTurns(MOST_AT_ONCE)
 
     def look(self) -> None:
-        """Note what runs; to be called whenever that may have changed."""
+        """Record which Jobs run; call it whenever that may have changed."""
         self._run_times.see(self._works.pausable.values(), self._clock.now())
 
     async def pause(self, rules: HoldRules, situation_now: Callable[[], Situation]) -> None:
-        """Suspend what is better resumed later, by a plan that keeps the room of all else."""
+        """Suspend Jobs that are better resumed later; cores of other work stay reserved."""
         running = self._run_segments()
         if not running:
             return
@@ -122,11 +122,11 @@ class Pauser:
         held_cores = sum(work.cpu_cores for work in self._works.held.values())
         try:
             situation = situation_now()
-            # Each takes milliseconds, which releases and watches must not wait for.
+            # Each takes milliseconds; a thread keeps releases in time.
             chosen = await asyncio.to_thread(
                 choose_pauses, run_segments, rules, situation, held_cores
             )
-        except Exception:  # our own fault: what runs goes on
+        except Exception:  # running Jobs keep running
             log.exception(
                 "choosing pauses failed; running work goes on", workloads=len(run_segments)
             )
@@ -150,7 +150,7 @@ class Pauser:
     async def _send(self, pause: Pause, situation: Situation) -> None:
         planned, work = pause.planned, pause.planned.waiting.work
         if self._works.pausable.get(work.uid) != work:
-            return  # it has changed, or ended: it is looked at again
+            return  # it has changed or ended; the next planning considers it again
         now_s = self._clock.now()
         if not may_still_pause(planned, self._rules_now(), now_s):
             self._metrics.pauses.labels("too-late").inc()
@@ -164,12 +164,12 @@ class Pauser:
         self._recorder.paused(planned, situation)
         note = f"until {format_timestamp(round(planned.start_s))}: {text}"
         await self._writer.announce(work, planned.start_s, text)
-        await self._writer.tell(work, "Paused", note)
+        await self._writer.create_event(work, "Paused", note)
         log.info("paused", work=f"{work.namespace}/{work.name}", until=planned.start_s)
 
 
 def may_still_pause(planned: Planned, rules: HoldRules, now_s: float) -> bool:
-    """Tell whether a pause that was chosen before is still to be: rules and the hour move on."""
+    """Return whether a pause chosen earlier is still allowed: rules or time may have changed."""
     work = planned.waiting.work
     if rules.is_emergency_release or now_s >= planned.start_s:
         return False
@@ -181,7 +181,7 @@ def may_still_pause(planned: Planned, rules: HoldRules, now_s: float) -> bool:
 
 
 def why_paused(pause: Pause) -> str:
-    """Return why a Job is suspended, in a sentence."""
+    """Return a sentence that says why a Job is suspended."""
     chosen, terms = pause.planned.chosen, pause.planned.waiting.terms
     saved = percent(chosen.saving)
     latest = format_timestamp(round(terms.latest_start_s))

@@ -1,4 +1,4 @@
-"""Pods that no node has yet, as a watch brings them: ours among them may be held by our gate."""
+"""Takes in pods without a node from their watch; our scheduling gate may hold them."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ log = structlog.get_logger()
 
 
 class GatedPods:
-    """Hands pods on to the held work; a pod that is bound leaves the watch as if it were gone."""
+    """Passes pods on to the held work; a bound pod leaves the watch like a deleted one."""
 
     def __init__(
         self, works: HeldWorks, wake: Callable[[], None], metrics: ControllerMetrics
@@ -24,11 +24,11 @@ class GatedPods:
         self._listed: set[str] = set()
 
     def list_began(self) -> None:
-        """A full list follows."""
+        """Begin a full list."""
         self._listed = set()
 
     def upsert(self, item: bytes) -> None:
-        """A pod is there or has changed."""
+        """Take in an added or changed pod."""
         try:
             work = decode_work(WorkKind.POD, item)
         except BadInput as fault:
@@ -40,10 +40,10 @@ class GatedPods:
         self._wake()
 
     def list_ended(self) -> None:
-        """Whatever was not in the list is gone."""
+        """Forget the pods that the list does not contain."""
         for uid in set(self._works.pods()) - self._listed:
             self._works.drop(uid)
 
     def remove(self, item: bytes) -> None:
-        """A pod is gone, or bound."""
+        """Forget a deleted or bound pod."""
         self._works.drop(decode_work(WorkKind.POD, item).uid)

@@ -1,4 +1,4 @@
-"""Says in each GreenPolicy and JobPowerProfile whether it is followed as it is written."""
+"""Writes into each GreenPolicy and JobPowerProfile whether it is followed as written."""
 
 import asyncio
 from collections.abc import Callable
@@ -35,7 +35,7 @@ _PERIOD_S = 5.0  # a bundle may come after the policy that names it
 
 @dataclass(frozen=True, slots=True)
 class PolicyObject(Generic[Spec]):
-    """A GreenPolicy or JobPowerProfile as it was seen last, read once: its spec, and its status."""
+    """The latest state of a GreenPolicy or JobPowerProfile: its parsed spec, and its status."""
 
     namespace: str
     name: str
@@ -45,7 +45,7 @@ class PolicyObject(Generic[Spec]):
 
 
 def read_policy(raw: bytes | msgspec.Raw) -> PolicyObject[GreenPolicy]:
-    """Return a GreenPolicy with its faults and its status; raises BadInput for no JSON object."""
+    """Return a GreenPolicy with its faults and status; raises BadInput if it is no JSON object."""
     whole = decoded_object(bytes(raw))
     policy = parse(whole)
     return PolicyObject(
@@ -54,7 +54,7 @@ def read_policy(raw: bytes | msgspec.Raw) -> PolicyObject[GreenPolicy]:
 
 
 def read_profile(raw: bytes | msgspec.Raw) -> PolicyObject[ParsedProfile]:
-    """Return a JobPowerProfile as `read_policy` does a GreenPolicy."""
+    """Return a JobPowerProfile with its faults and status; raises BadInput as `read_policy`."""
     whole = decoded_object(bytes(raw))
     meta = read_meta(whole)
     return PolicyObject(
@@ -68,7 +68,7 @@ def policy_watch(
     policies: Sink[GreenPolicy],
     wall: Clock,
 ) -> Watch[PolicyObject[GreenPolicy]]:
-    """Return the one watch of GreenPolicies: `policies` hears nothing of statuses."""
+    """Return the single watch of GreenPolicies: `objects` get statuses, `policies` do not."""
     sink = SharedSink[PolicyObject[GreenPolicy]](
         (as_it_is, objects), (lambda seen: seen.spec, policies)
     )
@@ -76,7 +76,7 @@ def policy_watch(
 
 
 class PolicyStatus:
-    """Writes the status of what it is given, where that has changed."""
+    """Writes the statuses of policies and profiles that have changed."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class PolicyStatus:
         self._profiles = profiles
 
     async def run(self) -> None:
-        """Look every few seconds, until cancelled."""
+        """Check every few seconds, until cancelled."""
         while True:
             for policy in self._policies():
                 accepted = accept_policy(policy.spec, self._bundle_fault(policy.spec))

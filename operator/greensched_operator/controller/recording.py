@@ -1,7 +1,7 @@
-"""What the ledger is told: decisions on work as records, with what each costs by estimate.
+"""Writes decisions on work as ledger records, with their estimated costs.
 
-Energy is estimated from the mean watts that a requested core adds in the zone; the difference to
-running at once is then that of the grid alone, whatever those watts are.
+Energy is estimated from the mean watts that a requested core adds in the zone. So the difference to
+running immediately comes from the grid alone, whatever those watts are.
 """
 
 from collections.abc import Callable, Container
@@ -31,14 +31,14 @@ from greensched_policies.planning.planning import Mean
 _AS_PLANNED = (
     ReleaseReason.PLANNED_START,
     ReleaseReason.NOW_IS_BEST,
-)  # else it starts before its time
+)  # any other reason starts it before its planned start
 
 Write = Callable[[LedgerRecord], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """What a workload is expected to take as planned, and had it run at once."""
+    """Estimated amounts of a workload as planned, and if it ran immediately."""
 
     planned: Amounts
     run_now: Amounts
@@ -48,7 +48,7 @@ class Estimates:
 
 
 def estimates_of(planned: Planned, situation: Situation) -> Estimates:
-    """Return what a plan costs by the forecast that it was made on."""
+    """Return the estimates of a plan, by the forecast that it was based on."""
     cores, zones = planned.waiting.work.cpu_cores, situation.zones
     chosen, outlooks = planned.chosen, situation.outlooks
     forecast, age_s = None, None
@@ -94,7 +94,7 @@ def _length_s(begin_s: float | None, until_s: float | None) -> float | None:
 
 
 def subject_of(work: Work) -> Subject:
-    """Return who a record is about: of a Workload its Job."""
+    """Return the subject of a record: the workload, or the Job of a Kueue Workload."""
     work = work.runs_as
     owner = f"{work.owner.kind}/{work.owner.name}" if work.owner else None
     return Subject(
@@ -111,17 +111,17 @@ def subject_of(work: Work) -> Subject:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is remembered of a workload until it has ended."""
+    """A recorded workload that has not ended."""
 
     waiting: MayWait
     estimates: Estimates
-    at_once: Amounts  # by the latest forecast, had it started when that was looked at
+    at_once: Amounts  # estimate of a start at the time of the latest planning
     is_shadow: bool
     is_released: bool = False
 
 
 class Recorder:
-    """Tells the ledger; remembers estimates until their work has ended."""
+    """Writes ledger records; remembers estimates until their work has ended."""
 
     def __init__(
         self,
@@ -132,9 +132,9 @@ class Recorder:
         ended: Write = lambda record: None,
         running: Container[str] = (),
     ) -> None:
-        """`ended` is given each record of an end, to complete it by what was measured.
+        """Pass each record of an end to `ended`, which adds measurements.
 
-        `running` tells the UIDs of pods on nodes: a bare pod that runs is nobody's held work.
+        `running` contains the UIDs of pods on nodes: a bare pod there is no longer held.
         """
         self._write = write
         self._budgets = budgets
@@ -143,21 +143,21 @@ class Recorder:
         self._ended = ended
         self._running = running
         self._estimates: dict[str, _Known] = {}
-        self._missed: set[str] = set()  # known, but found nowhere at the last `keep_only`
-        # Of what was paused: what was taken before, and what running all at once would have.
+        self._missed: set[str] = set()  # known, but not found by the last `keep_only`
+        # Of paused work: amounts before the pause, and amounts if all had run immediately.
         self._spent: dict[str, tuple[Amounts, Amounts]] = {}
 
     def planned(self, planned: Planned, situation: Situation, *, is_shadow: bool = False) -> None:
-        """Tell of a plan, also of one to start at once."""
+        """Record a plan; a plan to start now is recorded by its release alone."""
         waiting, uid = planned.waiting, planned.waiting.work.runs_as.uid
         known, fresh = self._estimates.get(uid), estimates_of(planned, situation)
         at_once, is_first = fresh.run_now, known is None
-        if known is not None:  # had nobody held it, it would have started when it came
+        if known is not None:  # if not held, it would have started on arrival
             fresh = replace(fresh, run_now=known.estimates.run_now)
         estimates = self._with_spent(uid, fresh)
         self._estimates[uid] = _Known(waiting, estimates, at_once, is_shadow)
         if planned.is_now and not is_shadow:
-            return  # its release is told at once
+            return  # its release is recorded immediately after
         record = self._record(What.PLANNED, waiting, estimates)
         if is_first and not is_shadow and not waiting.work.is_paused:
             self._write(replace(record, what=What.HELD, reason=planned.chosen.why))
@@ -167,11 +167,11 @@ class Recorder:
         )  # fmt: skip
 
     def knows(self, work: Work) -> bool:
-        """Tell whether a plan of a workload was told of, by us and not by a leader before us."""
+        """Return whether this leader, and not an earlier one, recorded a plan of a workload."""
         return work.runs_as.uid in self._estimates
 
     def released(self, release: ReleaseNow) -> None:
-        """Tell of a start, or of one after a pause."""
+        """Record a start or a resumption."""
         what = What.RESUMED if release.work.is_paused else What.RELEASED
         known = self._estimates.get(release.work.runs_as.uid)
         if known is None:
@@ -183,14 +183,14 @@ class Recorder:
             record = self._record(what, known.waiting, known.estimates)
         if record.run_now_start is None:
             record = replace(record, run_now_start=arrived_s(release.work))
-        if what is What.RELEASED:  # all of it counts then, also what runs after a pause
+        if what is What.RELEASED:  # the first start spends all, including what runs after a pause
             self._budgets.spend(release.work.namespace, record.at, record.planned)
         self._write(replace(record, reason=release.reason))
 
     def released_by_others(self, work: Work) -> bool:
-        """Tell of a start by the releaser, a user, or a leader before us, as is written on it.
+        """Record a start by the releaser, a user or an earlier leader, from its annotations.
 
-        Return whether it is news: we knew of it, and had not started it ourselves.
+        Return whether this recorder knew the work and had not recorded its release.
         """
         known, reason = self._estimates.get(work.uid), reason_of(work)
         if known is None:
@@ -203,7 +203,7 @@ class Recorder:
         return False
 
     def paused(self, planned: Planned, situation: Situation) -> None:
-        """Tell of a pause: amounts are those of all the work, what is done of it included."""
+        """Record a pause; its amounts cover the whole work, including what is done."""
         waiting = planned.waiting
         uid, estimates = waiting.work.uid, estimates_of(planned, situation)
         if (known := self._estimates.get(uid)) is not None:
@@ -217,33 +217,33 @@ class Recorder:
         self._write(replace(record, planned_start=planned.start_s, reason=planned.chosen.why))
 
     def _with_spent(self, uid: str, estimates: Estimates) -> Estimates:
-        """Return estimates of what is left together with those of what was done before a pause."""
+        """Return the estimates of remaining work plus the amounts before its pauses."""
         if uid not in self._spent:
             return estimates
         spent, run_now = self._spent[uid]
         return replace(estimates, planned=_sum(spent, estimates.planned), run_now=run_now)
 
     def ended(self, work: Work) -> None:
-        """Tell of an end, and how long the run took: not of what was paused, only its last part."""
+        """Record an end and the runtime; the runtime of paused work is unknown."""
         began_s = None if labels.PAUSED_AT in work.annotations else work.started_s
         if self._end(work.uid, began_s, work.ended_s) or not work.was_released:
             return
-        # Started by a leader before us: its estimates stand in the ledger, with its release. Not
-        # all of its pods may have been seen here, so what they took is not asked.
+        # An earlier leader started it: its estimates are in the ledger, with its release. This
+        # one may not have seen all of its pods, so their energy is not queried.
         record = LedgerRecord(what=What.ENDED, at=self._clock.now(), subject=subject_of(work))
         self._write(replace(record, measured_runtime_s=_length_s(began_s, work.ended_s)))
 
     def deleted(self, work: Work) -> None:
-        """Tell of the end of what was deleted while it was held: it took nothing.
+        """Record the end of work that was deleted while held, and so consumed nothing.
 
-        Not of what was started meanwhile, nor of what ran before it was paused.
+        Work that was started meanwhile, or that ran before it was paused, is not recorded.
         """
         known = self._estimates.get(work.uid)
-        was_told = known is not None or labels.PLANNED_START in work.annotations
+        was_planned = known is not None or labels.PLANNED_START in work.annotations
         has_run = (
             work.uid in self._running or work.is_paused or (known is not None and known.is_released)
         )
-        if not was_told or has_run:
+        if not was_planned or has_run:
             return
         self._estimates.pop(work.uid, None)
         now_s, subject = self._clock.now(), subject_of(work)
@@ -251,13 +251,13 @@ class Recorder:
                                  reason=DELETED_WHILE_HELD))  # fmt: skip
 
     def pod_ended(self, uid: str, begin_s: float | None, until_s: float) -> None:
-        """Tell of the end of a pod that no Job has made, and how long it ran."""
+        """Record the end of a pod without a Job, and its runtime."""
         self._end(uid, begin_s, until_s)
 
     def keep_only(self, uids: Container[str]) -> None:
-        """Forget work that is gone: found neither here nor among what runs, twice in a row.
+        """Forget work that was twice in a row neither in `uids` nor among running pods.
 
-        Once is no proof: it may have ended, untold yet, or be on its way from one watch to another.
+        Once is no proof: its end may not be recorded yet, or it may move between two watches.
         """
         missed = {uid for uid in self._estimates if uid not in uids and uid not in self._running}
         for uid in missed & self._missed:
@@ -266,7 +266,7 @@ class Recorder:
         self._missed = missed
 
     def _end(self, uid: str, begin_s: float | None, until_s: float | None) -> bool:
-        """Tell of an end; false where nothing is known here of what ended."""
+        """Record an end; return False for work that this recorder does not know."""
         known, spent = self._estimates.pop(uid, None), self._spent.pop(uid, None)
         if known is None:
             return False
@@ -276,7 +276,7 @@ class Recorder:
             measured_runtime_s=_length_s(begin_s, until_s),
         )
         self._write(record)
-        # Paused by a leader before us: what ran until then, nobody here has seen.
+        # If an earlier leader paused it, this one did not see what ran before.
         if spent is not None or not known.waiting.work.is_paused:
             self._ended(record)
         return True

@@ -1,4 +1,4 @@
-"""What the status of a GreenPolicy or JobPowerProfile says: whether all of it is followed."""
+"""Builds the status of a GreenPolicy or JobPowerProfile: whether it is followed as written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy
 from greensched_operator.objects.job_power_profile import ParsedProfile
 
 CONDITION = "Accepted"
-_MOST_MESSAGE = 1024  # characters; what others wrote is quoted short, but there may be much of it
+_MOST_MESSAGE = 1024  # characters; quotes of user input are short, but may be many
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Whether an object is followed as written, why not, and what serves instead."""
+    """Whether an object is followed as written, why not, and what applies instead."""
 
     is_accepted: bool
     reason: str  # one word in CamelCase, as conditions have it
@@ -22,16 +22,16 @@ class Acceptance:
 
 
 def accept_policy(policy: GreenPolicy, bundle_fault: str | None = None) -> Acceptance:
-    """Judge a policy; `bundle_fault` says why its bundle cannot serve: it is missing, or wrong."""
+    """Judge a policy; `bundle_fault` says why its bundle cannot be used: missing or invalid."""
     if policy.faults:
-        told = "; ".join(policy.faults)
-        message = f"{told}. Until this is corrected, the built-in defaults apply: nothing is held"
+        faults = "; ".join(policy.faults)
+        message = f"{faults}. Until this is corrected, the built-in defaults apply: nothing is held"
         return Acceptance(False, "BadField", message)
     if bundle_fault is not None:
-        wanted = policy.bundle_config_map
-        named = f"bundle {wanted}" if wanted else "the shipped bundle"
+        name = policy.bundle_config_map
+        bundle = f"bundle {name}" if name else "the shipped bundle"
         rule = BUILT_IN.when_policy
-        message = f"{named} cannot be used: {bundle_fault}. The rule {rule} chooses starts instead"
+        message = f"{bundle} cannot be used: {bundle_fault}. The rule {rule} chooses starts instead"
         return Acceptance(False, "BundleUnusable", message)
     return Acceptance(True, "Followed", f"mode {policy.mode}, start chosen by {policy.when_policy}")
 
@@ -39,12 +39,13 @@ def accept_policy(policy: GreenPolicy, bundle_fault: str | None = None) -> Accep
 def accept_profile(parsed: ParsedProfile) -> Acceptance:
     """Judge a profile."""
     if parsed.profile is None:
-        told = "; ".join(parsed.faults)
-        message = f"{told}. Until this is corrected, its work is planned with constant power"
+        faults = "; ".join(parsed.faults)
+        message = f"{faults}. Until this is corrected, its work is planned with constant power"
         return Acceptance(False, "BadField", message)
-    saved = sum(phase.is_checkpoint for phase in parsed.profile.work)
+    checkpoints = sum(phase.is_checkpoint for phase in parsed.profile.work)
     message = (
-        f"a run takes {parsed.profile.runtime_s:g} s and has {saved} checkpoints at ends of phases"
+        f"a run takes {parsed.profile.runtime_s:g} s and has {checkpoints} checkpoints at ends of "
+        "phases"
     )
     return Acceptance(True, "Followed", message)
 
@@ -52,9 +53,9 @@ def accept_profile(parsed: ParsedProfile) -> Acceptance:
 def changed_status(
     previous: object, generation: int, acceptance: Acceptance, now: float
 ) -> dict[str, Any] | None:
-    """Return the status to write, or None where the previous one says the same already.
+    """Return the status to write, or None if the previous one already says the same.
 
-    `now` in seconds since the Unix epoch; lastTransitionTime changes with the verdict alone.
+    `now` is in seconds since the Unix epoch. lastTransitionTime changes only with the verdict.
     """
     verdict = "True" if acceptance.is_accepted else "False"
     condition = {
@@ -73,9 +74,9 @@ def changed_status(
 
 
 def refusal_in(status: object) -> str:
-    """Return why a status says that its object is not followed as it is written, else ""."""
-    told = _condition(status)
-    return str(told.get("message", "")) if told is not None and told["status"] == "False" else ""
+    """Return the message of a status whose object is not followed as written, else ""."""
+    found = _condition(status)
+    return str(found.get("message", "")) if found is not None and found["status"] == "False" else ""
 
 
 def _condition(status: object) -> Mapping[str, Any] | None:

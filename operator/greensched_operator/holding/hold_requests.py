@@ -1,4 +1,4 @@
-"""What a user asks for by annotations: a deadline, a delay, a window; and what is wrong with it."""
+"""Reads hold requests from annotations: a deadline, a delay or a window; and their faults."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -22,33 +22,33 @@ _HOURS = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)(?: (\S+))?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class HoldRequest:
-    """What was asked for, as times; None is what was not said. Seconds since the epoch."""
+    """A hold request; times are seconds since the epoch, None where not requested."""
 
     arrived_s: float  # when the workload was created
-    deadline_s: float | None = None  # it must have ended by then
-    start_by_s: float | None = None  # it must have started by then
-    start_from_s: float | None = None  # it must not start before
+    deadline_s: float | None = None  # the workload must have ended by then
+    start_by_s: float | None = None  # the workload must have started by then
+    start_from_s: float | None = None  # the workload must not start before
     runtime_s: float | None = None  # a duration, on the reference node
     is_checkpointable: bool = False
     run_now: bool = False
     policy: str = ""  # name of a GreenPolicy
     power_profile: str = ""  # name of a JobPowerProfile
-    faults: tuple[str, ...] = ()  # in words; work whose hold request has any is never held
-    scheduled_s: float | None = None  # of a CronJob's run: when it was due
+    faults: tuple[str, ...] = ()  # as text; a workload with any is never held
+    scheduled_s: float | None = None  # when the run of a CronJob was due
 
     @property
     def may_wait(self) -> bool:
-        """Tell whether the user said until when it may wait."""
+        """Return whether the request says until when the workload may wait."""
         return self.deadline_s is not None or self.start_by_s is not None
 
 
 def read_hold_request(
     annotations: Mapping[str, str], arrived_s: float, scheduled_s: float | None = None
 ) -> HoldRequest:
-    """Return what annotations ask for of a workload created at `arrived_s`; never raises.
+    """Return the hold request in the annotations of a workload created at `arrived_s`.
 
-    Durations count from `arrived_s`. Of max-delay and window the stricter counts. `scheduled_s` is
-    when it was due as a run of a CronJob.
+    Never raises. Durations count from `arrived_s`. If both max-delay and window are given, the
+    stricter one counts. `scheduled_s` is when the run of a CronJob was due.
     """
     faults: list[str] = []
     reader = _Reader(annotations, arrived_s, faults)
@@ -75,45 +75,45 @@ def read_hold_request(
 
 
 def read_runtime_s(annotations: Mapping[str, str]) -> float | None:
-    """Return how long annotations say that it runs; None where they do not, or cannot be read."""
+    """Return the runtime in annotations; None if there is none or it cannot be read."""
     return _Reader(annotations, 0.0, []).length(labels.RUNTIME)
 
 
 def _contradictions(
     arrived_s: float, deadline_s: float, start_by_s: float | None, runtime_s: float | None
 ) -> list[str]:
-    said = format_timestamp(deadline_s)
+    deadline = format_timestamp(deadline_s)
     if deadline_s <= arrived_s:
-        return [f"{labels.DEADLINE}: {said} is in the past; the work starts immediately"]
+        return [f"{labels.DEADLINE}: {deadline} is in the past; the work starts immediately"]
     if start_by_s is not None and deadline_s < start_by_s:
         return [
-            f"{labels.DEADLINE}: {said} is before {format_timestamp(start_by_s)}, the latest start "
-            "that max-delay or window allows; set a later deadline or a shorter delay"
+            f"{labels.DEADLINE}: {deadline} is before {format_timestamp(start_by_s)}, the latest "
+            "start that max-delay or window allows; set a later deadline or a shorter delay"
         ]
     if runtime_s is not None and arrived_s + runtime_s > deadline_s:
         return [
-            f"{labels.DEADLINE}: {said} is {format_duration(deadline_s - arrived_s)} away, less "
-            f"than the runtime of {format_duration(runtime_s)}; the work starts immediately, and "
-            "ends late"
+            f"{labels.DEADLINE}: {deadline} is {format_duration(deadline_s - arrived_s)} away, "
+            f"less than the runtime of {format_duration(runtime_s)}; the work starts immediately, "
+            "and ends late"
         ]
     return []
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads annotations one by one; what cannot be read is a fault, and counts as absent."""
+    """Reads single annotations; one that cannot be read is a fault, and counts as absent."""
 
-    said: Mapping[str, str]
+    annotations: Mapping[str, str]
     arrived_s: float
     faults: list[str]
 
     def deadline(self) -> float | None:
-        """Return the deadline: a time, or a duration from the creation."""
-        text = self.said.get(labels.DEADLINE)
+        """Return the deadline, which is written as a time or a duration from the creation."""
+        text = self.annotations.get(labels.DEADLINE)
         if text is None:
             return None
         if "T" in text.upper() and "-" in text:
-            return self._tried(labels.DEADLINE, lambda: _tellable(parse_timestamp(text)))
+            return self._tried(labels.DEADLINE, lambda: _representable(parse_timestamp(text)))
         try:
             return self.arrived_s + parse_duration(text)
         except BadInput:
@@ -124,13 +124,13 @@ class _Reader:
             return None
 
     def delay(self, name: str) -> float | None:
-        """Return the time that lies a duration after the creation."""
+        """Return the creation time plus a duration."""
         length_s = self.length(name, least_s=0.0)
         return None if length_s is None else self.arrived_s + length_s
 
     def length(self, name: str, least_s: float = 0.001) -> float | None:
         """Return a duration in seconds."""
-        text = self.said.get(name)
+        text = self.annotations.get(name)
         if text is None:
             return None
         length_s = self._tried(name, lambda: parse_duration(text))
@@ -140,15 +140,15 @@ class _Reader:
         return length_s
 
     def flag(self, name: str) -> bool:
-        """Return whether it says true; anything but true and false is a fault."""
-        text = self.said.get(name, _FALSE)
+        """Return whether an annotation is true; anything but true and false is a fault."""
+        text = self.annotations.get(name, _FALSE)
         if text.lower() not in (_TRUE, _FALSE):
             self.faults.append(f'{name}: {quoted(text)} must be "true" or "false"')
         return text.lower() == _TRUE
 
     def window(self) -> tuple[float | None, float | None]:
-        """Return from when until when it may start: hours of the day, or a duration from now."""
-        text = self.said.get(labels.WINDOW)
+        """Return the earliest and latest start: hours of the day, or a duration from creation."""
+        text = self.annotations.get(labels.WINDOW)
         if text is None:
             return None, None
         hours = _HOURS.fullmatch(text.strip())
@@ -164,17 +164,17 @@ class _Reader:
             return None
 
 
-def _tellable(at_s: float) -> float:
-    """Return a time; raise BadInput where no calendar has it, so that nothing could tell of it."""
+def _representable(at_s: float) -> float:
+    """Return a time; raise BadInput if it cannot be formatted for messages."""
     format_timestamp(at_s)
     return at_s
 
 
 def _hours(hours: re.Match[str], arrived_s: float) -> tuple[float | None, float]:
-    """Return the window of the day that is open at `arrived_s`, else the next one.
+    """Return the daily window that is open at `arrived_s`, else the next one.
 
-    Its beginning is None where it is open already. Where clocks change, each end is the time that
-    the clock on the wall shows.
+    The first value is None if the window is already open. Both ends are local time, also when
+    clocks change.
     """
     begins = _wall(*hours.group(1, 2))
     ends = time() if hours.group(3, 4) == ("24", "00") else _wall(*hours.group(3, 4))
@@ -182,7 +182,7 @@ def _hours(hours: re.Match[str], arrived_s: float) -> tuple[float | None, float]
         raise BadInput("the window begins and ends at the same time; remove it to allow any hour")
     zone = _zone(hours[5])
     today = datetime.fromtimestamp(arrived_s, zone).date()
-    for days in (-1, 0, 1, 2):  # yesterday's may still be open, past midnight
+    for days in (-1, 0, 1, 2):  # yesterday's may be open past midnight
         day = today + timedelta(days=days)
         opens_s = datetime.combine(day, begins, zone).timestamp()
         last = day if begins < ends else day + timedelta(days=1)
@@ -206,7 +206,7 @@ def _zone(name: str | None) -> tzinfo:
         return UTC
     try:
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # as the database is asked: no such key, path or file
+    except (KeyError, ValueError, OSError):  # no such key, path or file of the database
         raise BadInput(
             f"{quoted(name)} is not a time zone; use one such as Europe/Berlin"
         ) from None

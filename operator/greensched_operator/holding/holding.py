@@ -1,4 +1,4 @@
-"""Whether a workload is held, and until when at the latest: one answer for webhook and operator."""
+"""Decides whether a workload is held, and its latest start, for both webhook and controller."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,12 +11,12 @@ from greensched_operator.objects.green_policy import GreenPolicy, Mode
 from greensched_operator.objects.workloads import Work, WorkKind
 
 LEAST_HOLD_S = 60.0  # a shorter hold costs the API server more than it can save
-LEAST_MARGIN_S = 30.0  # the releaser gives the operator 20 s (releaser_grace_s) to come first
-_BEFORE_NEXT_RUN_S = 60.0  # a held run starts so long before its CronJob's next one
+LEAST_MARGIN_S = 30.0  # the releaser waits 20 s (releaser_grace_s) for the controller to act first
+_BEFORE_NEXT_RUN_S = 60.0  # a held run starts at least that long before its CronJob's next one
 
 
 class StartLimit(StrEnum):
-    """What the latest start follows from."""
+    """What determines the latest start."""
 
     DEADLINE = "deadline"
     START_BY = "max-delay or window"
@@ -28,31 +28,31 @@ class StartLimit(StrEnum):
 class Unheld(StrEnum):
     """Why a workload is not held; a counter has one label value for each."""
 
-    NO_REQUEST = "no-request"  # neither it nor its policy says that it may wait
+    NO_REQUEST = "no-request"  # neither the workload nor its policy says that it may wait
     RUN_NOW = "run-now"
     BAD_ANNOTATION = "bad-annotation"
-    NO_SLACK = "no-slack"  # it must start now to end in time
+    NO_SLACK = "no-slack"  # the workload must start now to end in time
     POLICY_OFF = "policy-off"
     EMERGENCY = "emergency-release"
 
 
 @dataclass(frozen=True, slots=True)
 class HoldTerms:
-    """How long a workload may be held, and what that stands on; seconds since the epoch."""
+    """The limits of a hold and their reasons; times are seconds since the epoch."""
 
     start_from_s: float
-    latest_start_s: float  # it then ends before its deadline, with a margin
+    latest_start_s: float  # the workload then ends before its deadline, with a margin
     bound: StartLimit
     deadline_s: float | None
     runtime_s: float  # expected, a duration
     runtime_from: str  # annotation, past runs or default
-    restart_s: float | None = None  # what suspending it takes; None: it is not to be suspended
+    restart_s: float | None = None  # the cost of a pause, a duration; None: never suspend it
     most_restarts: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class NotHeld:
-    """Why a workload runs at once, as a reason to count by and a sentence to read."""
+    """Why a workload is not held: a reason for the counter, and a text for users."""
 
     reason: Unheld
     text: str
@@ -63,7 +63,7 @@ def hold_terms(
 ) -> HoldTerms | NotHeld:
     """Return until when a workload may be held, or why it is not held at all.
 
-    The policy's mode is looked at for `off` alone: in shadow the answer is what would be done.
+    Mode shadow gets the same answer as enforce; only mode `off` never holds.
     """
     if policy.mode == Mode.OFF:
         return NotHeld(Unheld.POLICY_OFF, f"{policy.title} has mode off")
@@ -100,7 +100,7 @@ def hold_terms(
 def _bounds(
     hold_request: HoldRequest, policy: GreenPolicy, cron_job: CronJob | None, runtime_s: float
 ) -> list[tuple[float, StartLimit]]:
-    """Return the latest starts that somebody asked for; none where nobody said it may wait."""
+    """Return the latest starts by request or policy; none if neither lets the workload wait."""
     bounds: list[tuple[float, StartLimit]] = []
     takes_s = runtime_s + margin_s(policy, runtime_s)
     if hold_request.deadline_s is not None:
@@ -113,21 +113,21 @@ def _bounds(
 
 
 def margin_s(policy: GreenPolicy, runtime_s: float) -> float:
-    """Return how long before its deadline work of that runtime is to end."""
+    """Return how long before its deadline work of that runtime must end, in seconds."""
     return max(policy.safety_margin.seconds(runtime_s), LEAST_MARGIN_S)
 
 
 def next_run_bound(
     hold_request: HoldRequest, cron_job: CronJob | None, takes_s: float
 ) -> list[tuple[float, StartLimit]]:
-    """Return that it starts before its CronJob's next run; nothing where there is none.
+    """Return the latest start before the CronJob's next run; nothing if there is none.
 
-    Where runs may not overlap it ends by then, too: with `Replace` it would be deleted, with
-    `Forbid` the next one left out. `takes_s` is what it takes, margin included.
+    If runs may not overlap, it also ends before the next run: `Replace` would delete it, and
+    `Forbid` would skip the next run. `takes_s` is the runtime plus margin.
     """
     if cron_job is None:
         return []
-    # Its creator's clock may be ahead of that of who saw it arrive.
+    # The clock of the CronJob's controller may be ahead of the one that set `arrived_s`.
     next_s = cron_job.next_run_s(max(hold_request.arrived_s, hold_request.scheduled_s or 0.0))
     if next_s is None:
         return []
@@ -136,7 +136,7 @@ def next_run_bound(
 
 
 def not_ours(work: Work) -> str:
-    """Return why a Job is not held by its `suspend`: another controller may write it; "" if not."""
+    """Return why a Job's `suspend` must not be used: another controller writes it; else ""."""
     if work.kind != WorkKind.JOB or work.is_ours or work.queue_gates is not None:
         return ""
     by = f"{work.owner.kind} {work.owner.name}" if work.owner else "another controller"
@@ -146,7 +146,7 @@ def not_ours(work: Work) -> str:
 def expected_runtime(
     hold_request: HoldRequest, policy: GreenPolicy, cron_job: CronJob | None
 ) -> tuple[float, str]:
-    """Return how long a workload is expected to run, in seconds, and who says so."""
+    """Return a workload's expected runtime, in seconds, and its source."""
     if hold_request.runtime_s is not None:
         return hold_request.runtime_s, "annotation"
     learned_s = cron_job.learned_runtime_s if cron_job is not None else None

@@ -1,4 +1,4 @@
-"""What becomes of one held workload, apart from all others: started now, or kept for the plan."""
+"""Judges one held workload, independently of others: it starts now, or may wait for a plan."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,18 +38,18 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class HoldRules:
-    """What holds for all workloads at one time."""
+    """The rules for all workloads at one time."""
 
-    policy_for: Callable[[str, str], Resolved]  # namespace, and the name that it gives or ""
+    policy_for: Callable[[str, str], Resolved]  # namespace, and the policy's name or ""
     cron_job: Callable[[str, str], CronJob | None]  # namespace, name
     is_emergency_release: bool = False
-    # Of a JobPowerProfile, or "": how long a resumed run starts up.
+    # By namespace and a JobPowerProfile's name or "": start-up seconds of a resumed run.
     resume_s: Callable[[str, str], float] = lambda namespace, name: RESUME_S
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseNow:
-    """Start it now."""
+    """A workload to start now, and why."""
 
     work: Work
     reason: ReleaseReason
@@ -58,16 +58,16 @@ class ReleaseNow:
 
 @dataclass(frozen=True, slots=True)
 class MayWait:
-    """It may wait: until when, and by which policy."""
+    """A workload that may wait: its terms and its policy."""
 
     work: Work
     terms: HoldTerms
     policy: GreenPolicy
-    policy_fault: str = ""  # why that is not the policy that was meant
+    policy_fault: str = ""  # why the policy it names does not apply
 
 
 def arrived_s(work: Work) -> float:
-    """Return when a workload was created, as the webhook saw it, else as the API server did."""
+    """Return when a workload was created: the webhook's time, else the API server's."""
     try:
         return parse_timestamp(work.annotations[labels.HELD_AT])
     except (KeyError, BadInput):
@@ -77,9 +77,9 @@ def arrived_s(work: Work) -> float:
 def terms_of(
     work: Work, rules: HoldRules, seen_s: float = float("inf")
 ) -> tuple[HoldTerms | NotHeld, Resolved]:
-    """Return until when a workload may wait by what is written on it now, and its policy.
+    """Return a workload's hold terms by its current annotations, and its policy.
 
-    It was created by `seen_s`, whatever the clock of a webhook said.
+    `seen_s` is an upper limit of the arrival time, in case the webhook's clock was fast.
     """
     hold_request, cron_job = hold_request_of(work, rules, seen_s)
     resolved = rules.policy_for(work.namespace, hold_request.policy)
@@ -96,30 +96,31 @@ def terms_of(
 def hold_request_of(
     work: Work, rules: HoldRules, seen_s: float = float("inf")
 ) -> tuple[HoldRequest, CronJob | None]:
-    """Return what is asked for on a workload, and on its CronJob if it has one.
+    """Return the hold request of a workload and its CronJob, and that CronJob if there is one.
 
-    It was created by `seen_s`, whatever the clock of a webhook said.
+    `seen_s` is an upper limit of the arrival time, in case the webhook's clock was fast.
     """
-    said, cron_job = _said_on(work, rules)
-    return read_hold_request(said, min(arrived_s(work), seen_s), work.scheduled_s), cron_job
+    annotations, cron_job = _annotations_of(work, rules)
+    request = read_hold_request(annotations, min(arrived_s(work), seen_s), work.scheduled_s)
+    return request, cron_job
 
 
 def left_to_run_s(work: Work, rules: HoldRules) -> float:
-    """Return for how long work that runs is expected to, in seconds, by what its planning knows.
+    """Return the expected remaining runtime of running work, in seconds, as planning uses it.
 
-    What it did before a pause is done.
+    Work done before a pause is subtracted.
     """
-    said, cron_job = _said_on(work, rules)
-    policy = rules.policy_for(work.namespace, said.get(labels.POLICY, "")).policy
+    annotations, cron_job = _annotations_of(work, rules)
+    policy = rules.policy_for(work.namespace, annotations.get(labels.POLICY, "")).policy
     hold_request = HoldRequest(
-        0.0, runtime_s=read_runtime_s(said)
-    )  # a whole one takes four times as long to read
+        0.0, runtime_s=read_runtime_s(annotations)
+    )  # reading a whole request takes four times as long
     runtime_s, _ = expected_runtime(hold_request, policy, cron_job)
     return max(runtime_s - progress_of(work).done_s, 0.0)
 
 
-def _said_on(work: Work, rules: HoldRules) -> tuple[dict[str, str], CronJob | None]:
-    """Return what is said on a workload, and behind that on its CronJob; and that CronJob."""
+def _annotations_of(work: Work, rules: HoldRules) -> tuple[dict[str, str], CronJob | None]:
+    """Return a workload's annotations, completed by those of its CronJob; and that CronJob."""
     cron_job = None
     if work.owner is not None and work.owner.kind == "CronJob":
         cron_job = rules.cron_job(work.namespace, work.owner.name)
@@ -127,7 +128,7 @@ def _said_on(work: Work, rules: HoldRules) -> tuple[dict[str, str], CronJob | No
 
 
 def judge(work: Work, rules: HoldRules, now_s: float) -> ReleaseNow | MayWait:
-    """Return what becomes of work that we hold, at `now_s`."""
+    """Return whether held work starts now or may wait, at `now_s`."""
     if rules.is_emergency_release:
         return ReleaseNow(work, ReleaseReason.EMERGENCY, "the cluster's emergency release is on")
     terms, resolved = terms_of(work, rules, now_s)
@@ -145,6 +146,6 @@ def judge(work: Work, rules: HoldRules, now_s: float) -> ReleaseNow | MayWait:
 
 
 def at_its_latest(work: Work, terms: HoldTerms) -> ReleaseNow:
-    """Return the start of work that may wait no longer."""
-    said = f"{format_timestamp(round(terms.latest_start_s))} ({terms.bound})"
-    return ReleaseNow(work, ReleaseReason.LATEST_START, f"its latest start has come: {said}")
+    """Return the release of work whose latest start has come."""
+    latest = f"{format_timestamp(round(terms.latest_start_s))} ({terms.bound})"
+    return ReleaseNow(work, ReleaseReason.LATEST_START, f"its latest start has come: {latest}")

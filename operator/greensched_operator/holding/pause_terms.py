@@ -1,7 +1,7 @@
-"""Which Jobs may be suspended while they run, and until when they must run again: pure.
+"""Decides which Jobs may be paused while they run, and when they must resume: pure.
 
-How far a Job has come is written on it, when it is suspended; what is left of its runtime, and what
-starting up again takes, then count as its runtime. A pause counts as held work from there.
+Annotations store a Job's progress when it is suspended. Its remaining runtime plus its start-up
+time then count as its runtime. From then on a paused Job counts as held work.
 """
 
 from dataclasses import dataclass, replace
@@ -25,21 +25,21 @@ from greensched_operator.objects.green_policy import GreenPolicy
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work, WorkKind
 
-RESUME_S = 60.0  # of work without a JobPowerProfile: an image is there, a model is loaded again
+RESUME_S = 60.0  # without a JobPowerProfile: the image is there, a model is loaded again
 _LEAST_S = 1e-9
 _BY_HAND = (ReleaseReason.OTHERS, ReleaseReason.OPT_OUT, ReleaseReason.RUN_NOW)
 
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """How far a Job has come that may be suspended; by our clock, in seconds."""
+    """The progress of a Job that may be suspended; by our clock, in seconds."""
 
-    done_s: float = 0.0  # of its runtime, in all run segments so far
+    done_s: float = 0.0  # the part of its runtime that all run segments so far have done
     pauses: int = 0
-    paused_at_s: float = 0.0  # since the epoch, the last time
+    paused_at_s: float = 0.0  # the last pause, since the epoch
 
     def annotations(self) -> dict[str, str]:
-        """Return what is written on a Job."""
+        """Return the annotations that store the progress on a Job."""
         return {
             labels.WORK_DONE: f"{int(self.done_s)}s",
             labels.PAUSES: str(self.pauses),
@@ -48,17 +48,17 @@ class JobProgress:
 
 
 def progress_of(work: Work) -> JobProgress:
-    """Return what is written on a Job; what cannot be read counts as no work done."""
-    said = work.annotations
-    if labels.PAUSED_AT not in said:
+    """Return the progress in a Job's annotations; one that cannot be read counts as no progress."""
+    annotations = work.annotations
+    if labels.PAUSED_AT not in annotations:
         return JobProgress()
     try:
-        done_s = parse_duration(said.get(labels.WORK_DONE, "0s"))
+        done_s = parse_duration(annotations.get(labels.WORK_DONE, "0s"))
     except BadInput:
         done_s = 0.0
-    pauses = said.get(labels.PAUSES, "")
+    pauses = annotations.get(labels.PAUSES, "")
     return JobProgress(
-        done_s, int(pauses) if pauses.isdecimal() else 1, _time(said[labels.PAUSED_AT])
+        done_s, int(pauses) if pauses.isdecimal() else 1, _time(annotations[labels.PAUSED_AT])
     )
 
 
@@ -66,19 +66,19 @@ def _time(text: str) -> float:
     try:
         return parse_timestamp(text)
     except BadInput:
-        return 0.0  # long ago: it may be resumed at once
+        return 0.0  # long ago: it may be resumed immediately
 
 
 def may_pause(work: Work, hold_request: HoldRequest) -> bool:
-    """Tell whether a Job asks to be suspended where that saves, and nobody else sees to that.
+    """Return whether a Job asks for pauses and only we control its suspension.
 
-    Whoever resumed it by hand, or took our mark off it, is not fought. Without a deadline nobody
-    said how long it may take.
+    A Job is not paused again after a user resumed it or removed our mark. Without a deadline there
+    is no limit for its pauses, so it is not paused either.
     """
     return (
         work.kind == WorkKind.JOB
         and work.is_ours
-        and (work.is_stopped or not work.is_marked)  # else another's start of it is not told yet
+        and (work.is_stopped or not work.is_marked)  # else a start by others is not yet reported
         and not work.gang
         and hold_request.is_checkpointable
         and hold_request.deadline_s is not None
@@ -89,7 +89,7 @@ def may_pause(work: Work, hold_request: HoldRequest) -> bool:
 
 
 def with_pauses(terms: HoldTerms, resume_s: float) -> HoldTerms:
-    """Return the terms of work that may be suspended, each time for that long a start-up.
+    """Return the terms of work that may be paused, with a start-up of `resume_s` per pause.
 
     All restarts together take no longer than the work, as in the simulator.
     """
@@ -105,9 +105,9 @@ def resume_terms(
     progress: JobProgress,
     resume_s: float,
 ) -> HoldTerms | NotHeld:
-    """Return until when a Job that is suspended at `progress.paused_at_s` may stay so.
+    """Return the terms of a Job that is suspended at `progress.paused_at_s`.
 
-    Its start-up, what is left of its runtime and the margin of all of it end before the deadline.
+    Its start-up, its remaining runtime and the margin of its whole runtime end before the deadline.
     """
     if not may_pause(work, hold_request) or hold_request.deadline_s is None:
         text = "its annotations have changed and no longer allow a pause"
@@ -130,5 +130,5 @@ def resume_terms(
 
 
 def least_pause_s(work: Work, policy: GreenPolicy) -> float:
-    """Return how long a Job is suspended at least: its pods need that long to end, too."""
+    """Return the shortest pause of a Job, in seconds: its pods need their grace period to end."""
     return max(policy.pause.minimum_pause_s, work.grace_s)

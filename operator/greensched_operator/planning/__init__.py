@@ -1,4 +1,4 @@
-"""Which held work starts when, and which running work is suspended; no input or output.
+"""Decides when held work starts and which running work is suspended; no input or output.
 
 Imports `holding` and `objects`. Begin with `start_planning.py`.
 """

@@ -1,4 +1,4 @@
-"""What the work of each namespace has taken of its budget, by estimate, in the current period."""
+"""Estimated use of each namespace's budget in the current period."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from greensched_core.ledger_records import Amounts, LedgerRecord
 from greensched_core.units import JOULES_PER_KWH
 from greensched_operator.objects.green_policy import Budget
 
-_DAY_S = 86_400.0  # of UTC; every period begins with one
+_DAY_S = 86_400.0  # every period begins with a day of UTC
 LONGEST_PERIOD_S = 31 * _DAY_S
 
 
@@ -18,13 +18,13 @@ class _Spent:
 
 
 class Budgets:
-    """Counts what is started; what is above a budget waits for the next period, if it may."""
+    """Counts started work; work over budget waits for the next period, if its terms allow."""
 
     def __init__(self) -> None:
-        self._spent: dict[str, dict[int, _Spent]] = {}  # of a namespace, by day of UTC
+        self._spent: dict[str, dict[int, _Spent]] = {}  # by namespace, then by day of UTC
 
     def spend(self, namespace: str, at_s: float, amounts: Amounts) -> None:
-        """Count the estimate of a run that has been started."""
+        """Add the estimate of a run that has been started."""
         days = self._spent.setdefault(namespace, {})
         for day in [each for each in days if each < _day(at_s - LONGEST_PERIOD_S)]:
             del days[day]
@@ -33,21 +33,21 @@ class Budgets:
         spent.carbon_kg += (amounts.carbon_g or 0.0) / 1e3
 
     def recall(self, records: Iterable[LedgerRecord]) -> None:
-        """Count what the ledger remembers of earlier starts, of nothing else."""
+        """Add the earlier starts in the ledger's records; shadow records do not count."""
         for record in records:
             if not record.is_shadow:
                 self.spend(record.subject.namespace, record.at, record.planned)
 
     def opens_s(self, namespace: str, budget: Budget | None, now_s: float) -> float:
-        """Return from when on work of a namespace may start: now, or when the next period begins.
+        """Return the earliest start that a namespace's budget allows, in seconds since the epoch.
 
-        Seconds since the epoch; minus infinity while something is left.
+        It is minus infinity while some budget is left, else the begin of the next period.
         """
         if budget is None:
             return float("-inf")
         span = budget.period.span(now_s)
         days = self._spent.get(namespace, {})
-        # All at once: a planning asks from a thread of its own, while starts are counted.
+        # A copy in one step: the planning thread calls this while starts are counted.
         spent = [each for day, each in tuple(days.items()) if day >= _day(span.begin)]
         is_over = (
             budget.energy_kwh is not None

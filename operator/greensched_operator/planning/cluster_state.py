@@ -1,4 +1,4 @@
-"""What the planner knows of the cluster: cores by zone, what runs on them, what a core draws."""
+"""The planner's view of the cluster: cores and watts per core by zone, and running pods."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,28 +16,28 @@ class Zone:
     """The nodes of one grid zone, taken together."""
 
     name: str
-    cpu_cores: float  # allocatable, of nodes that take work
-    watts_per_core: float  # that a requested core adds, at the wall of its site
+    cpu_cores: float  # allocatable, of schedulable nodes
+    watts_per_core: float  # added by a requested core, including the site's PUE
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSite:
-    """Where a node stands: its grid zone, and what its site takes per watt of it."""
+    """A node's location: its grid zone and the PUE of its site."""
 
-    zone: str  # "" where that is not known
+    zone: str  # "" where it is unknown
     pue: float | None  # None: the default
-    node: Node | None = None  # the machine itself
+    node: Node | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RunningPod:
-    """What a pod on a node takes there."""
+    """A pod on a node and the cores that it requests."""
 
     node: str
     cpu_cores: float
-    until_s: float  # expected end; infinity for what never ends by itself
-    owner: str = ""  # uid of the controller that made it
-    seen_s: float = 0.0  # when it was first seen there
+    until_s: float  # expected end; infinity for a pod that never ends by itself
+    owner: str = ""  # uid of the controller that created it
+    seen_s: float = 0.0  # when it was first seen on the node
 
 
 class ClusterNodes:
@@ -50,24 +50,24 @@ class ClusterNodes:
         self._gone: set[str] = set()
 
     def list_began(self) -> None:
-        """A full list follows."""
+        """Begin a full list."""
         self._gone = set(self._nodes)
 
     def upsert(self, item: NodeObject) -> None:
-        """A node is there or has changed."""
-        node, _ = self._reader.read(item)  # the extender tells its faults
+        """Add or update a node."""
+        node, _ = self._reader.read(item)  # the extender reports its faults
         self._gone.discard(node.name)
         self._nodes[node.name] = node
         self._labels[node.name] = item.metadata.labels or {}
 
     def list_ended(self) -> None:
-        """Whatever was not in the list is gone."""
+        """Remove the nodes that the list does not contain."""
         for name in self._gone:
             del self._nodes[name], self._labels[name]
         self._gone = set()
 
     def remove(self, item: NodeObject) -> None:
-        """A node is gone."""
+        """Remove a deleted node."""
         self._nodes.pop(item.metadata.name, None)
         self._labels.pop(item.metadata.name, None)
 
@@ -75,21 +75,21 @@ class ClusterNodes:
         return len(self._nodes)
 
     def zone_of(self, name: str) -> str | None:
-        """Return the grid zone of a node, "" where that is not known; None for no such node."""
+        """Return a node's grid zone, "" where it is unknown; None if there is no such node."""
         node = self._nodes.get(name)
         return None if node is None else node.zone
 
     def site_of(self, name: str) -> NodeSite | None:
-        """Return where a node stands; None for no such node."""
+        """Return a node's location; None if there is no such node."""
         node = self._nodes.get(name)
         return None if node is None else NodeSite(node.zone, node.pue, node)
 
     def zone_names(self) -> frozenset[str]:
-        """Return the zones of all nodes, also of those that take no work now."""
+        """Return the zones of all nodes, including unschedulable ones."""
         return frozenset(node.zone for node in self._nodes.values())
 
     def zones(self, utilisation_ratio: float, default_pue: float) -> list[Zone]:
-        """Return the zones by name, with what a requested core draws there on the mean."""
+        """Return the zones, sorted by name, with the mean watts that a requested core adds."""
         found: dict[str, list[Node]] = {}
         for node in self._nodes.values():
             if node.schedulable and node.cpu_cores > 0:
@@ -105,17 +105,17 @@ class ClusterNodes:
         return zones
 
     def mean_memory_bytes(self) -> float:
-        """Return the memory of a node on the mean, 1 where there is none."""
+        """Return the mean memory of a node, 1 where there are no nodes."""
         sizes = [node.memory_bytes for node in self._nodes.values()]
         return sum(sizes) / len(sizes) if sizes else 1.0
 
     def zones_with(self, selector: tuple[tuple[str, str], ...]) -> frozenset[str]:
-        """Return the zones that have a node with all of some labels."""
+        """Return the zones that have a node with all labels of a selector."""
         return frozenset(
             node.zone
-            for name, node in list(self._nodes.items())  # asked from the planning's thread
-            if (said := self._labels.get(name)) is not None
-            and all(said.get(key) == value for key, value in selector)
+            for name, node in list(self._nodes.items())  # the planning thread calls this
+            if (labels := self._labels.get(name)) is not None
+            and all(labels.get(key) == value for key, value in selector)
         )
 
 
@@ -130,9 +130,9 @@ class RunningPods:
         placed: Callable[[PlacedPod], None],
         expected_s: Callable[[str], float | None],
     ) -> None:
-        """`placed` is told each pod of ours that is bound while we watch.
+        """Call `placed` with each pod of our schedulers that is bound while this watches.
 
-        `expected_s` tells for how long the pods of a Job run, by its uid; None where it is unknown.
+        `expected_s` returns a Job's expected runtime by its uid; None where it is unknown.
         """
         self._placed = placed
         self._expected_s = expected_s
@@ -144,29 +144,29 @@ class RunningPods:
         self._gone: set[str] = set()
 
     def __contains__(self, uid: object) -> bool:
-        """Tell whether the pod of a UID is on a node and has not ended."""
+        """Return whether the pod with a UID is on a node and has not ended."""
         return uid in self._pods
 
     def __iter__(self) -> Iterator[RunningPod]:
-        """Yield each with its end by its Job, which may come to be known after the pod."""
-        expected_s = cache(self._expected_s)  # asked once for all pods of a Job
+        """Yield each pod; its Job, which may become known later than the pod, sets the end."""
+        expected_s = cache(self._expected_s)  # one call for all pods of a Job
         for pod in self._pods.values():
             runtime_s = expected_s(pod.owner) if pod.owner else None
             yield pod if runtime_s is None else replace(pod, until_s=pod.seen_s + runtime_s)
 
     def list_began(self) -> None:
-        """A full list follows."""
+        """Begin a full list."""
         self._gone = set(self._pods)
 
     def by_owner(self) -> dict[str, list[RunningPod]]:
-        """Return the pods by the uid of what made them."""
+        """Return the pods by the uid of the controller that created them."""
         found: dict[str, list[RunningPod]] = {}
         for pod in self:
             found.setdefault(pod.owner, []).append(pod)
         return found
 
     def upsert(self, item: PlacedPod) -> None:
-        """A pod is there or has changed; what it asks for is read when it is first seen there."""
+        """Add or update a pod; its requests are read when it is first seen on a node."""
         uid, node = item.metadata.uid, item.spec.nodeName or ""
         self._gone.discard(uid)
         if has_finished(item) or not node:
@@ -182,14 +182,14 @@ class RunningPods:
                 self._placed(item)
 
     def list_ended(self) -> None:
-        """Whatever was not in the list is gone."""
+        """Remove the pods that the list does not contain."""
         for uid in self._gone:
             self._pods.pop(uid, None)
         self._gone = set()
         self._has_listed = True
 
     def remove(self, item: PlacedPod) -> None:
-        """A pod is gone."""
+        """Remove a deleted pod."""
         self._pods.pop(item.metadata.uid, None)
 
     def _runtime_s(self, scheduler: str, runtime_s: float | None) -> float:

@@ -1,6 +1,6 @@
-"""The work that we hold, what was judged of it and planned for it: state without input or output.
+"""Held work with its judgements and plans: state without input or output.
 
-Level-triggered: whatever order events come in, what counts is how each object is now.
+Level-triggered: only the current state of each object counts, not the order of events.
 """
 
 from collections.abc import Container
@@ -27,22 +27,22 @@ log = structlog.get_logger()
 
 Value = TypeVar("Value")
 
-RESENT_AFTER_S = 10.0  # a release that the watch does not show by then is sent again
+RESENT_AFTER_S = 10.0  # a release is sent again if the watch does not show it by then
 
 
 @dataclass
 class News:
-    """What has changed since it was last taken."""
+    """The changes since the last `take_news`."""
 
     arrived: dict[str, Work] = field(default_factory=dict)  # opted in, and not held
-    ended: list[Work] = field(default_factory=list)  # of those seen before their end
-    started: list[Work] = field(default_factory=list)  # by others; our mark is still on them
-    marked: list[Work] = field(default_factory=list)  # of those, until our mark is off
-    released: list[Work] = field(default_factory=list)  # by one of us, but not by this controller
+    ended: list[Work] = field(default_factory=list)  # seen before their end
+    started: list[Work] = field(default_factory=list)  # by others; still marked as held by us
+    marked: list[Work] = field(default_factory=list)  # as `started`, again until unmarked
+    released: list[Work] = field(default_factory=list)  # by GreenSched, but not this controller
     deleted: list[Work] = field(default_factory=list)  # while they were held
     over: dict[str, ReleaseNow] = field(
         default_factory=dict
-    )  # whose condition still tells of a plan
+    )  # started or ended, but the condition still announces a planned start
 
 
 class HeldWorks:
@@ -55,12 +55,12 @@ class HeldWorks:
         self.news = News()
         self._waiting: dict[str, MayWait] = {}
         self._unjudged: set[str] = set()
-        self._going_on: dict[str, Work] = {}  # not held
-        self.pausable: dict[str, Work] = {}  # of those: Jobs that may ask to be suspended
-        self._gangs: frozenset[tuple[str, str]] = frozenset()  # that ran at the last look
-        self._disowned: set[str] = set()  # held still, but without our mark
-        self._released: dict[str, tuple[ReleaseNow, float]] = {}  # monotonic seconds of the sending
-        # What is told of until it is mended, and until when it is not told of again.
+        self._unheld: dict[str, Work] = {}
+        self.pausable: dict[str, Work] = {}  # unheld Jobs that may ask for pauses
+        self._gangs: frozenset[tuple[str, str]] = frozenset()  # running at the last judgement
+        self._disowned: set[str] = set()  # stopped by us, but without our mark
+        self._released: dict[str, tuple[ReleaseNow, float]] = {}  # with the monotonic sending time
+        # Reported until it is corrected, and the monotonic time before which not to report again.
         self._marked: dict[str, tuple[Work, float]] = {}
         self._over: dict[str, tuple[ReleaseNow, float]] = {}
 
@@ -68,32 +68,32 @@ class HeldWorks:
         return len(self.held)
 
     def put(self, work: Work) -> None:
-        """An object is there or has changed."""
+        """Take in an added or changed object."""
         is_ours = work.scheduler in self._schedulers or work.is_marked or work.is_left
-        if not (is_ours or work.uid in self.held or work.uid in self._going_on):
+        if not (is_ours or work.uid in self.held or work.uid in self._unheld):
             return
         if work.is_finished or work.is_leaving:
             self._end(work)
         elif work.is_held or self._is_unmarked(work):
             self._hold(work)
         else:
-            self._go_on(work)
+            self._put_unheld(work)
 
     def drop(self, uid: str) -> None:
-        """An object is gone, or a pod has a node: what is to be told of its arrival still is."""
+        """Forget a deleted object or a pod that got a node; its arrival is still reported."""
         arrived = self.news.arrived.get(uid)
-        self._note_deletion(uid)
+        self._report_deletion(uid)
         self._forget(uid)
-        self._go_on_no_more(uid)
+        self._drop_unheld(uid)
         if arrived is not None:
             self.news.arrived[uid] = arrived
 
     def judge_all(self) -> None:
-        """Have all judged anew: policies, CronJobs or the emergency release have changed."""
+        """Judge all held work again: policies, CronJobs or the emergency release have changed."""
         self._unjudged = set(self.held)
 
     def judge_runs_of(self, cron_job: CronJob) -> None:
-        """Have the runs of a CronJob judged anew: it has changed."""
+        """Judge the runs of a changed CronJob again."""
         self._unjudged |= {
             uid
             for uid, work in self.held.items()
@@ -103,9 +103,10 @@ class HeldWorks:
         }
 
     def judged(self, rules: HoldRules, now_s: float, monotonic_s: float) -> list[ReleaseNow]:
-        """Return what is to be started now, what has just been judged so and what is due.
+        """Return the work to start now: judged to start, or due.
 
-        What is sent stays held until the watch shows otherwise, and is sent again after a while.
+        Released work counts as held until the watch shows its start. Its release is sent again
+        after `RESENT_AFTER_S`.
         """
         self._released = {uid: (release, at_s) for uid, (release, at_s) in self._released.items()
                           if monotonic_s - at_s <= RESENT_AFTER_S}  # fmt: skip
@@ -122,7 +123,7 @@ class HeldWorks:
                 found[uid] = judgement
             else:
                 self._waiting[uid] = judgement
-        self._unjudged = set(found)  # until they are seen to have started
+        self._unjudged = set(found)  # until the watch shows their start
         for uid, one in self._waiting.items():
             latest_s = one.terms.latest_start_s
             planned = self.planned.get(uid)
@@ -137,13 +138,13 @@ class HeldWorks:
         return [each for uid, each in found.items() if uid not in self._released]
 
     def with_mates(self, release: ReleaseNow) -> list[ReleaseNow]:
-        """Return a start with those of its gang, without what was sent already."""
+        """Return a release and those of its gang, except the ones already sent."""
         found = {release.work.uid: release}
         self._with_gangs(found)
         return [each for uid, each in found.items() if uid not in self._released]
 
     def unplanned(self) -> list[MayWait]:
-        """Return what may wait and has no plan yet."""
+        """Return the work that may wait and has no plan yet."""
         return [
             one
             for uid, one in self._waiting.items()
@@ -151,27 +152,28 @@ class HeldWorks:
         ]
 
     def waiting(self) -> list[MayWait]:
-        """Return all that may wait."""
+        """Return all work that may wait."""
         return [one for uid, one in self._waiting.items() if uid not in self._released]
 
     def plan(self, planned: Planned) -> None:
-        """Note when a workload is to start, unless it has changed or gone since it was planned."""
+        """Store a plan, unless its workload has changed or gone since it was planned."""
         uid = planned.waiting.work.uid
         if self._waiting.get(uid) is planned.waiting:
             self.planned[uid] = planned
 
     def sent(self, release: ReleaseNow, monotonic_s: float) -> None:
-        """Note that a release was sent."""
+        """Record that a release was sent."""
         self._released[release.work.uid] = release, monotonic_s
 
     def was_sent(self, uid: str) -> bool:
-        """Tell whether a release of it is on its way."""
+        """Return whether a release of the workload was sent less than `RESENT_AFTER_S` ago."""
         return uid in self._released
 
     def take_news(self, monotonic_s: float) -> News:
-        """Return what has changed, and begin anew; our mark is told of until it is off.
+        """Return the changes since the last call.
 
-        So is a condition until it tells that the wait is over.
+        Started work with our mark, or with a condition that still announces a start, is reported
+        every `RESENT_AFTER_S` until that is corrected.
         """
         news, self.news = self.news, News()
         news.marked = list(_due(self._marked, monotonic_s).values())
@@ -179,31 +181,31 @@ class HeldWorks:
         return news
 
     def next_due_s(self) -> float:
-        """Return when the next workload is to start, infinity where none waits."""
+        """Return when the next workload must start, infinity where none waits."""
         times = (self._due_s(uid, one) for uid, one in self._waiting.items()
                  if uid not in self._released)  # fmt: skip
         return min(times, default=float("inf"))
 
     def pods(self) -> list[str]:
-        """Return the uids of all pods that opted in, held or not, without a node."""
-        works = (*self.held.items(), *self._going_on.items())
+        """Return the uids of all pods that opted in and have no node, held or not."""
+        works = (*self.held.items(), *self._unheld.items())
         return [uid for uid, work in works if work.kind == WorkKind.POD]
 
     def known(self) -> frozenset[str]:
-        """Return the uids of all that opted in and has not ended."""
-        return frozenset(self.held.keys() | self._going_on.keys())
+        """Return the uids of all work that opted in and has not ended."""
+        return frozenset(self.held.keys() | self._unheld.keys())
 
     def expected_s(self, uid: str, rules: HoldRules) -> float | None:
-        """Return for how long what runs does so, as it is planned; None for what has not opted in.
+        """Return the planned runtime of unheld work; None if it has not opted in.
 
-        In seconds from when it was started, or resumed.
+        In seconds, from its start or resumption.
         """
-        work = self._going_on.get(uid)
+        work = self._unheld.get(uid)
         return None if work is None else left_to_run_s(work, rules)
 
     @staticmethod
     def _is_due(planned: Planned, now_s: float) -> bool:
-        """Tell whether a planned start has come, and nothing of an earlier run segment runs on."""
+        """Return whether a planned start has come and no pod of an earlier segment still runs."""
         return now_s >= planned.start_s and not planned.waiting.work.is_ending
 
     def _due_s(self, uid: str, one: MayWait) -> float:
@@ -214,18 +216,18 @@ class HeldWorks:
         return min(planned.start_s, latest_s)
 
     def _hold(self, work: Work) -> None:
-        self._go_on_no_more(work.uid)
+        self._drop_unheld(work.uid)
         self.news.over.pop(work.uid, None)
         if not work.is_marked:
             self._disowned.add(work.uid)
         before = self.held.get(work.uid)
         self.held[work.uid] = work
-        if before is None or _says_else(before, work):
+        if before is None or _has_changed(before, work):
             self._unjudged.add(work.uid)
             self._waiting.pop(work.uid, None)
             self.planned.pop(work.uid, None)
         elif work.uid in self._waiting:
-            # Only what we wrote ourselves has changed: the judgement stands, on the newer object.
+            # Only what we wrote has changed: keep the judgement, with the newer object.
             self._refresh(work)
 
     def _refresh(self, work: Work) -> None:
@@ -236,7 +238,7 @@ class HeldWorks:
         if planned is not None:
             self.planned[work.uid] = planned.on(fresh)
 
-    def _go_on(self, work: Work) -> None:
+    def _put_unheld(self, work: Work) -> None:
         if self._was_released_by_others(work):
             self.news.released.append(work)
         self._end_wait(work)
@@ -247,16 +249,16 @@ class HeldWorks:
             self._marked[work.uid] = work, float("-inf")
         else:
             self._marked.pop(work.uid, None)
-        if work.uid not in self._going_on and not work.is_stopped and not work.is_served:
+        if work.uid not in self._unheld and not work.is_stopped and not work.is_served:
             self.news.arrived[work.uid] = work
-        self._going_on[work.uid] = work
+        self._unheld[work.uid] = work
         if work.is_ours and not work.is_stopped and _may_ask_for_pauses(work):
             self.pausable[work.uid] = work
         else:
             self.pausable.pop(work.uid, None)
 
     def _end_wait(self, work: Work) -> None:
-        """Have told that a planned wait is over, for as long as the condition says otherwise."""
+        """Report that a planned wait is over, until the condition says so too."""
         if not work.tells_plan:
             self._over.pop(work.uid, None)
         elif work.uid not in self._over:
@@ -264,33 +266,33 @@ class HeldWorks:
             release = ReleaseNow(work, reason_of(work), "")
             if ours is not None and ours.reason is release.reason:
                 release = ours
-            self.news.over[work.uid] = release  # a pod may have a node before the news are taken
+            self.news.over[work.uid] = release  # a pod may get a node before the next `take_news`
             self._over[work.uid] = release, float("-inf")
 
     def _was_released_by_others(self, work: Work) -> bool:
-        """Tell whether it is seen for the first time to have been started, and not by us."""
-        is_known = work.uid in self._going_on or work.uid in self._released
+        """Return whether this is the first sight of a start that this controller did not send."""
+        is_known = work.uid in self._unheld or work.uid in self._released
         has_paused = labels.PAUSED_AT in work.annotations
         return work.was_released and not (is_known or has_paused or work.is_stopped)
 
-    def _go_on_no_more(self, uid: str) -> bool:
+    def _drop_unheld(self, uid: str) -> bool:
         self.news.arrived.pop(uid, None)
         self.pausable.pop(uid, None)
         self._marked.pop(uid, None)
         self._over.pop(uid, None)
-        return self._going_on.pop(uid, None) is not None
+        return self._unheld.pop(uid, None) is not None
 
     def _end(self, work: Work) -> None:
         if work.is_finished:
             self._end_wait(work)
         else:
-            self._note_deletion(work.uid)
+            self._report_deletion(work.uid)
         self._forget(work.uid)
-        if self._go_on_no_more(work.uid) and work.is_finished:
+        if self._drop_unheld(work.uid) and work.is_finished:
             self.news.ended.append(work)
 
-    def _note_deletion(self, uid: str) -> None:
-        """Have told what goes while it is held; of a Workload of Kueue's its Job may go on."""
+    def _report_deletion(self, uid: str) -> None:
+        """Report deleted held work, but no Kueue Workload: its Job may go on."""
         work = self.held.get(uid)
         if work is not None and work.kind != WorkKind.WORKLOAD:
             self.news.deleted.append(work)
@@ -313,7 +315,7 @@ class HeldWorks:
     def _running_gangs(self) -> frozenset[tuple[str, str]]:
         return frozenset(
             (work.namespace, work.gang)
-            for work in self._going_on.values()
+            for work in self._unheld.values()
             if work.gang and not work.is_stopped
         )
 
@@ -330,7 +332,7 @@ class HeldWorks:
         )
 
     def _with_gangs(self, found: dict[str, ReleaseNow]) -> None:
-        """Add those that share a gang with what is started."""
+        """Add the held members of the gangs in `found`."""
         gangs = {
             (each.work.namespace, each.work.gang): each for each in found.values() if each.work.gang
         }
@@ -343,7 +345,10 @@ class HeldWorks:
                 found[uid] = ReleaseNow(work, first.reason, text)
 
     def _is_unmarked(self, work: Work) -> bool:
-        """Tell whether our mark was just taken off; with a release, he stopped it again himself."""
+        """Return whether a user has just removed our mark from held work.
+
+        If the release time changed too, it was started, and its user stopped it again.
+        """
         before = self.held.get(work.uid)
         if before is None or not work.is_barred:
             return False
@@ -355,7 +360,7 @@ def _released_at(work: Work) -> str | None:
 
 
 def _judged(work: Work, rules: HoldRules, now_s: float) -> ReleaseNow | MayWait:
-    """Judge a workload; one that our own fault keeps from being judged is not held."""
+    """Judge a workload; if judging raises an unexpected exception, it is started."""
     try:
         return judge(work, rules, now_s)
     except Exception as fault:
@@ -371,17 +376,17 @@ def _judged(work: Work, rules: HoldRules, now_s: float) -> ReleaseNow | MayWait:
 
 
 def _may_ask_for_pauses(work: Work) -> bool:
-    """Tell whether a Job says that it is saved, or its CronJob may say so for it."""
+    """Return whether a Job says that it is checkpointable, or its owner may say so for it."""
     return labels.CHECKPOINTABLE in work.annotations or work.owner is not None
 
 
-def _due(told: dict[str, tuple[Value, float]], monotonic_s: float) -> dict[str, Value]:
-    """Return what is to be told of again, and keep it quiet for a while from now on."""
-    found = {uid: one for uid, (one, quiet_until_s) in told.items() if monotonic_s >= quiet_until_s}
-    told |= {uid: (one, monotonic_s + RESENT_AFTER_S) for uid, one in found.items()}
+def _due(reports: dict[str, tuple[Value, float]], monotonic_s: float) -> dict[str, Value]:
+    """Return the reports that are due, and postpone each by `RESENT_AFTER_S`."""
+    found = {uid: one for uid, (one, due_s) in reports.items() if monotonic_s >= due_s}
+    reports |= {uid: (one, monotonic_s + RESENT_AFTER_S) for uid, one in found.items()}
     return found
 
 
-def _says_else(before: Work, now: Work) -> bool:
-    """Tell whether anything but what we write ourselves has changed."""
+def _has_changed(before: Work, now: Work) -> bool:
+    """Return whether anything has changed that we do not write ourselves."""
     return before.wanted != now.wanted

@@ -1,4 +1,4 @@
-"""The zones' signals, slot by slot, as planning takes them."""
+"""The zones' signals by slot, as input for planning."""
 
 import hashlib
 from collections.abc import Sequence
@@ -10,35 +10,35 @@ import numpy as np
 from greensched_core.signals.chain import Forecast, GridSignals
 from greensched_policies.planning.outlook import Outlook, outlook_of
 
-SLOT_S = 900.0  # as the simulator's: markets and forecasts step in quarter hours at the finest
+SLOT_S = 900.0  # as in the simulator: markets and forecasts have steps of 15 minutes or more
 
 
 @dataclass(frozen=True, eq=False)
 class Outlooks:
-    """What is forecast for some zones at one time."""
+    """The forecasts of some zones, made at one time."""
 
     outlook: Outlook
-    sources: tuple[str, ...]  # of each zone, "" where nothing is forecast
+    sources: tuple[str, ...]  # of each zone, "" where there is no forecast
     observed_s: tuple[float | None, ...]  # when each zone's oldest signal was read
 
     @cached_property
     def digest(self) -> str:
-        """Return what tells one forecast's values from another's."""
+        """Return a hash of the forecast's values."""
         return hashlib.sha256(self.outlook.values.tobytes()).hexdigest()[:16]
 
 
 def slot_begin(now_s: float) -> float:
-    """Return when the slot began that holds at a time."""
+    """Return the begin of the slot that contains a time."""
     return now_s // SLOT_S * SLOT_S
 
 
 def outlooks_of(
     signals: GridSignals, zones: Sequence[str], now_s: float, horizon_s: float
 ) -> Outlooks:
-    """Return the outlook from the current slot's begin on.
+    """Return the outlook from the begin of the current slot.
 
-    A slot is known while a forecast of the zone covers it; beyond, and where there is none at all,
-    estimates stand: the mean of the hour of the day, or the static value.
+    A slot is known if a forecast of the zone covers it. All other slots have estimates: the mean
+    of that hour of the day, or the static value.
     """
     begin_s, slots = slot_begin(now_s), max(int(horizon_s // SLOT_S), 1)
     values = np.full((2, len(zones), slots), np.nan)

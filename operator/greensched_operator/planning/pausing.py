@@ -1,7 +1,8 @@
-"""Which running Jobs are suspended now, and until when: pure, on the plan of all else.
+"""Chooses which running Jobs are suspended now, and until when: pure, given the plan of all else.
 
-The choice is `greensched_policies.planning.slot_planning`, as in the simulator: the slots in which
-a Job runs for the least. If the current slot is none of them, it stops until the first that is.
+`greensched_policies.planning.slot_planning`, also used by the simulator, chooses the slots in which
+a Job runs at the least cost. A Job that does not run in the current slot is suspended until the
+first slot in which it does.
 """
 
 from collections.abc import Sequence
@@ -37,19 +38,19 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class JobRunSegment:
-    """A Job that runs: in which zone, and for how long all of its pods have."""
+    """A running Job: its zone, and how long all of its pods have run."""
 
     work: Work
     ran_s: float  # since it was started or resumed, by our clock
     zone: str
-    pods: tuple[RunningPod, ...] = ()  # its own, whose room it may use again
+    pods: tuple[RunningPod, ...] = ()  # the Job's pods; it may reuse their cores
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A Job to be suspended now."""
+    """A Job to suspend now."""
 
-    planned: Planned  # as it waits then; its start is when it is to be resumed
+    planned: Planned  # its plan while suspended; the planned start is when to resume it
     progress: JobProgress
 
 
@@ -59,11 +60,11 @@ def choose_pauses(
     situation: Situation,
     held_cores: float,
 ) -> list[Pause]:
-    """Return the Jobs to be suspended now, the least slack decided first.
+    """Return the Jobs to suspend now; Jobs with the earliest latest start are decided first.
 
-    None that has not run for long enough, that saves less than its policy asks for, or that would
-    have to run again before it has been suspended for long enough. What is held, `held_cores` with
-    it, stays within the policy's share of the cluster's cores.
+    A Job is not suspended if it has run too briefly, if the pause saves less than its policy
+    requires, or if the pause would be shorter than the policy's minimum. Held work, which already
+    requests `held_cores`, stays within the policy's share of the cluster's cores.
     """
     if rules.is_emergency_release:
         return []
@@ -94,7 +95,7 @@ def _latest_s(candidate: Candidate) -> float:
 def _looked_at(
     run_segment: JobRunSegment, rules: HoldRules, situation: Situation
 ) -> Candidate | None:
-    """Look at a Job; one that our own fault keeps from being judged runs on."""
+    """Return `_candidate` of a Job; a Job that raises an unexpected exception keeps running."""
     try:
         return _candidate(run_segment, rules, situation)
     except Exception:
@@ -109,7 +110,7 @@ def _looked_at(
 def _candidate(
     run_segment: JobRunSegment, rules: HoldRules, situation: Situation
 ) -> Candidate | None:
-    """Return a Job that may be suspended now, as it would wait then; else None."""
+    """Return a Job with its terms while suspended; None if it may not be suspended now."""
     work, now_s = run_segment.work, situation.now_s
     hold_request, cron_job = hold_request_of(work, rules)
     policy = rules.policy_for(work.namespace, hold_request.policy).policy
@@ -119,13 +120,13 @@ def _candidate(
         return None
     resume_s = rules.resume_s(work.namespace, hold_request.power_profile)
     so_far = progress_of(work)
-    starting_s = resume_s if so_far.pauses else 0.0  # of this run segment no work was done in
+    starting_s = resume_s if so_far.pauses else 0.0  # no work is done while it restarts
     done_s = so_far.done_s + max(run_segment.ran_s - starting_s, 0.0)
     progress = JobProgress(done_s, so_far.pauses + 1, now_s)
     terms = resume_terms(work, hold_request, policy, cron_job, progress, resume_s)
     if isinstance(terms, NotHeld) or terms.latest_start_s < now_s + least_pause_s(work, policy):
         return None
-    # The pause that is decided on is one of those still allowed.
+    # The pause that is decided here is one of those still allowed.
     terms = replace(terms, most_restarts=terms.most_restarts + 1.0)
     return run_segment, MayWait(work, terms, policy), progress
 
@@ -133,7 +134,7 @@ def _candidate(
 def _suspended(
     run_segment: JobRunSegment, waiting: MayWait, plan: CorePlan, situation: Situation
 ) -> Planned | None:
-    """Return how a running Job waits if it is better suspended; the plan then has its room."""
+    """Return the plan of a Job that is better suspended, and keep its cores in `plan`; or None."""
     names = [zone.name for zone in situation.zones]
     if run_segment.zone not in names:
         return None
@@ -142,7 +143,7 @@ def _suspended(
     own = [(max(pod.until_s, begin_s + outlook.slot_s), pod.cpu_cores) for pod in run_segment.pods]
     for until_s, cores in own:
         plan.keep(zone, situation.now_s, until_s, -cores)
-    # As it runs, it need not start up again.
+    # If it keeps running, it does not restart.
     running = replace(terms, runtime_s=max(terms.runtime_s - restart_s, 1.0))
     work = replace(
         interruptible(replace(waiting, terms=running), situation),

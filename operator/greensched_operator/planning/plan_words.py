@@ -1,4 +1,4 @@
-"""What a plan says of itself to users, in a sentence."""
+"""Sentences that explain a plan to users."""
 
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.units import percent
@@ -8,7 +8,7 @@ from greensched_policies.planning.planning import Chosen
 
 
 def why_now(planned: Planned) -> str:
-    """Return why nothing is waited for."""
+    """Return why a workload starts now."""
     chosen = planned.chosen
     why = chosen.why.value.replace("-", " ")
     if chosen.lacks_room:
@@ -17,7 +17,7 @@ def why_now(planned: Planned) -> str:
 
 
 def why_held(planned: Planned) -> str:
-    """Return what is waited for, and until when at the latest."""
+    """Return why a workload waits, and its latest start."""
     chosen, terms = planned.chosen, planned.waiting.terms
     latest = f"latest start {format_timestamp(round(terms.latest_start_s))} ({terms.bound})"
     if planned.start_s - chosen.start_s <= SLOT_S:
@@ -28,15 +28,15 @@ def why_held(planned: Planned) -> str:
 
 
 def grid_words(chosen: Chosen) -> str:
-    """Return carbon and price of the planned run beside those of one that starts now.
+    """Return carbon intensity and price of the planned run, compared with a start now.
 
     Prices are in the zone's currency; "" where nothing is known.
     """
-    told = ""
+    text = ""
     for then, now, unit in (
         (chosen.run.carbon_g_per_kwh, chosen.run_now.carbon_g_per_kwh, "g/kWh"),
         (chosen.run.price_per_mwh, chosen.run_now.price_per_mwh, "per MWh"),
     ):
         if then is not None and now is not None:
-            told += f", {then:.0f} instead of {now:.0f} {unit}"
-    return told
+            text += f", {then:.0f} instead of {now:.0f} {unit}"
+    return text

@@ -1,7 +1,8 @@
-"""When held work starts: the learned or named `when` policy over the forecast and the plan so far.
+"""Plans when held work starts, by a `when` rule or model, the forecast and the plan so far.
 
-Pure: what may wait, the cluster and the outlook in; planned starts out. The choice itself is
-`greensched_policies.planning.planning`, which the simulator's agrees with to the last digit.
+Pure: takes the waiting work, the cluster and the outlook, and returns planned starts.
+`greensched_policies.planning.planning` makes the choice; the simulator's own code agrees with it to
+the last digit.
 """
 
 import zlib
@@ -23,34 +24,34 @@ from greensched_policies.planning.slot_planning import Interruptible, plan_slots
 from greensched_policies.planning.start_blocks import StartRequest
 from greensched_policies.rules.catalogue import WhenPolicy
 
-_MOST_IN_SLOTS = 1000  # a millisecond or two each; the others are planned without a pause
+_MOST_IN_SLOTS = 1000  # 1 to 2 ms each; the remaining ones are planned without a pause
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a planning looks at beside the work itself."""
+    """The input of planning, apart from the work to plan."""
 
     now_s: float
-    zones: tuple[Zone, ...]  # in the order of the outlook's
+    zones: tuple[Zone, ...]  # in the order of the outlook's zones
     outlooks: Outlooks
     running: tuple[Running, ...]
-    standing: tuple["Planned", ...]  # planned before; it keeps its room
-    zones_for: Callable[[MayWait], frozenset[str]]  # that have a node which it may run on
+    earlier_plans: tuple["Planned", ...]  # their cores stay reserved
+    zones_for: Callable[[MayWait], frozenset[str]]  # zones with a node that it may run on
     when_for: Callable[[MayWait], WhenPolicy]
-    opens_s: Callable[[MayWait], float]  # from when on its namespace's budget lets it start
+    opens_s: Callable[[MayWait], float]  # the earliest start that its namespace's budget allows
     jitter_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """When one held workload is to start, and what that stands on."""
+    """The planned start of one held workload, and the choice behind it."""
 
     waiting: MayWait
-    start_s: float  # with its jitter; never beyond its latest start
+    start_s: float  # with jitter; never after the latest start
     chosen: Chosen
-    zone: str  # in which it then is best
-    is_now: bool  # that start has come
-    run_segments: tuple[tuple[float, float], ...] = ()  # of what may be suspended in between
+    zone: str  # the best zone for that start
+    is_now: bool  # the start is not in the future
+    run_segments: tuple[tuple[float, float], ...] = ()  # only of work that may be suspended
 
     def on(self, waiting: MayWait) -> "Planned":
         """Return the same plan for a newer state of the workload."""
@@ -58,9 +59,9 @@ class Planned:
 
 
 def jitter_of(waiting: MayWait, jitter_s: float) -> float:
-    """Return by how many seconds a workload starts later than others planned for that moment.
+    """Return the delay, in seconds, that spreads starts planned for the same moment.
 
-    The same at each planning, and for all of a gang; less than half a slot.
+    It is the same each time a workload is planned, and for all of a gang; less than half a slot.
     """
     work = waiting.work
     name = f"{work.namespace}/{work.gang}" if work.gang else work.uid
@@ -69,7 +70,7 @@ def jitter_of(waiting: MayWait, jitter_s: float) -> float:
 
 
 def planned_before(waiting: MayWait) -> float | None:
-    """Return the start that is written on a workload, in seconds since the epoch."""
+    """Return the planned start in a workload's annotations, in seconds since the epoch."""
     text = waiting.work.annotations.get(labels.PLANNED_START)
     try:
         return None if text is None else parse_timestamp(text)
@@ -80,10 +81,10 @@ def planned_before(waiting: MayWait) -> float | None:
 def plan_starts(
     waiting: Sequence[MayWait], situation: Situation
 ) -> tuple[list[Planned], list[ReleaseNow]]:
-    """Return when each of some workloads starts, and which start now instead.
+    """Return the planned start of each workload, and the workloads that must start now instead.
 
-    Those that share a gang share the start. What is more than the policy's share of the cluster's
-    cores is not held: what saves least starts first.
+    Workloads of one gang share a start. Held work may request at most the policy's share of the
+    cluster's cores: above that, workloads that save least start first.
     """
     plan, begin_s = core_plan(situation), slot_begin(situation.now_s)
     in_slots = _in_slots(waiting, plan, begin_s, situation)
@@ -97,17 +98,17 @@ def plan_starts(
     ]
     planned += in_slots.values()
     cluster_cores = sum(zone.cpu_cores for zone in situation.zones)
-    standing_cores = sum(one.waiting.work.cpu_cores for one in situation.standing)
-    return _within_share(planned, cluster_cores, standing_cores)
+    held_cores = sum(one.waiting.work.cpu_cores for one in situation.earlier_plans)
+    return _within_share(planned, cluster_cores, held_cores)
 
 
 def core_plan(situation: Situation) -> CorePlan:
-    """Return the plan of what runs, and of all that is planned before."""
+    """Return the core plan with all running work and all earlier plans."""
     outlook = situation.outlooks.outlook
     capacity = np.array([zone.cpu_cores for zone in situation.zones])
     plan = CorePlan(capacity, outlook.begin_s, outlook.slot_s, outlook.values.shape[2])
     places = {zone.name: place for place, zone in enumerate(situation.zones)}
-    for one in situation.standing:
+    for one in situation.earlier_plans:
         place = places.get(one.zone)
         if place is not None:
             chosen, cores = one.chosen, one.waiting.work.cpu_cores
@@ -123,9 +124,9 @@ def core_plan(situation: Situation) -> CorePlan:
 def _in_slots(
     waiting: Sequence[MayWait], plan: CorePlan, begin_s: float, situation: Situation
 ) -> dict[str, Planned]:
-    """Plan what may be suspended, least slack first, run segment by run segment.
+    """Plan work that may be suspended, by run segments; the earliest latest start goes first.
 
-    Room is kept for each.
+    `plan` then reserves the cores of each.
     """
     found: dict[str, Planned] = {}
     outlook = situation.outlooks.outlook
@@ -144,7 +145,7 @@ def _in_slots(
 
 
 def interruptible(one: MayWait, situation: Situation) -> Interruptible:
-    """Return work that may be suspended, as a planning asks for its slots."""
+    """Return the request for slots of work that may be suspended."""
     asked, restart_s = _asked([one], situation), one.terms.restart_s
     return Interruptible(
         runtime_s=asked.runtime_s,
@@ -166,7 +167,7 @@ def _chosen(
     begin_s: float,
     situation: Situation,
 ) -> list[Chosen]:
-    """Plan groups that have one threshold together, the strictest thresholds first."""
+    """Plan the groups that share a `least_saving` together, in ascending order of it."""
     by_saving: dict[float, list[int]] = {}
     for place, group in enumerate(groups):
         by_saving.setdefault(group[0].policy.least_saving, []).append(place)
@@ -215,7 +216,7 @@ def _planned(
     latest_s, before_s = min(each.terms.latest_start_s for each in group), planned_before(one)
     start_s = chosen.start_s
     if before_s is not None and 0.0 <= before_s - start_s < SLOT_S:
-        start_s = before_s  # the plan stands, to the second
+        start_s = before_s  # keep the written start to the second
     elif start_s > situation.now_s:
         start_s += jitter_of(one, situation.jitter_s)
     start_s = max(start_s, max(each.terms.start_from_s for each in group))
@@ -231,7 +232,7 @@ def _planned(
 def _within_share(
     planned: Sequence[Planned], cpu_cores: float, held_cores: float
 ) -> tuple[list[Planned], list[ReleaseNow]]:
-    """Return what may be held beside `held_cores` that are, and what starts for want of room."""
+    """Return work that may be held in addition to `held_cores`, and the rest, which starts now."""
     held: list[Planned] = []
     released: list[ReleaseNow] = []
     cores = held_cores
@@ -248,6 +249,6 @@ def _within_share(
 
 
 def _by_worth(one: Planned) -> tuple[bool, float, float]:
-    """Order by: planned already, saves most, most urgent."""
+    """Return the sort key: planned already, then highest saving, then earliest latest start."""
     is_new = labels.PLANNED_START not in one.waiting.work.annotations
     return is_new, -one.chosen.saving, one.waiting.terms.latest_start_s

@@ -1,4 +1,4 @@
-"""Which `when` policy a GreenPolicy means: a rule by name, or the learned head of a bundle."""
+"""Finds the `when` policy that a GreenPolicy names: a rule, or the `when` head of a bundle."""
 
 import tempfile
 from base64 import b64decode
@@ -24,11 +24,11 @@ from greensched_policies.rules.catalogue import WHEN_RULES, WhenPolicy
 log = structlog.get_logger()
 
 _FALLBACK = BUILT_IN.when_policy
-_BUDGET_S = 0.02  # for one workload's starts; the head takes a tenth of a millisecond
+_BUDGET_S = 0.02  # for one workload's starts; the head takes 0.1 ms
 
 
 class ConfigMapObject(msgspec.Struct):
-    """A ConfigMap as the API server writes it."""
+    """A ConfigMap in the API server's format."""
 
     metadata: Meta
     binaryData: dict[str, str] | None = None
@@ -36,7 +36,7 @@ class ConfigMapObject(msgspec.Struct):
 
 
 class WhenChoice:
-    """Loads bundles, and gives each workload the policy that its GreenPolicy means."""
+    """Loads bundles, and returns each workload's `when` policy."""
 
     def __init__(self, count: Callable[[FallbackReason], None]) -> None:
         self._count = count
@@ -44,11 +44,11 @@ class WhenChoice:
         self._faults: dict[str, str] = {}
 
     def load_shipped(self) -> None:
-        """Load the bundle in the image."""
+        """Load the bundle that the image contains."""
         self._load("", SHIPPED_PRIOR)
 
     def put(self, item: ConfigMapObject) -> None:
-        """Take in a ConfigMap with a bundle; others are none of ours."""
+        """Load a ConfigMap's bundle; ignore a ConfigMap without a card.json."""
         files = {name: b64decode(text) for name, text in (item.binaryData or {}).items()}
         files |= {name: text.encode() for name, text in (item.data or {}).items()}
         if "card.json" not in files:
@@ -59,12 +59,12 @@ class WhenChoice:
             self._load(item.metadata.name, Path(folder))
 
     def drop(self, name: str) -> None:
-        """A ConfigMap is gone."""
+        """Forget a deleted ConfigMap."""
         self._heads.pop(name, None)
         self._faults.pop(name, None)
 
     def fault_of(self, policy: GreenPolicy) -> str | None:
-        """Return why the bundle that a policy names cannot serve; None where it can."""
+        """Return why the bundle that a policy names cannot be used; None if it can."""
         if policy.when_policy != ONNX:
             return None
         name = policy.bundle_config_map or ""
@@ -73,13 +73,13 @@ class WhenChoice:
         return self._faults.get(name, "there is no ConfigMap of that name with a card.json")
 
     def policy_for(self, waiting: MayWait, mean_memory_bytes: float) -> WhenPolicy:
-        """Return the policy that chooses a workload's start; what cannot serve is made up for."""
+        """Return the policy that chooses a workload's start, or the fallback rule."""
         policy, work = waiting.policy, waiting.work
         head = self._heads.get(policy.bundle_config_map or "")
         if policy.when_policy != ONNX or head is None:
             return WHEN_RULES.get(policy.when_policy, WHEN_RULES[_FALLBACK])
-        asked = (work.cpu_cores, work.memory_bytes, work.gpus, waiting.terms.runtime_s)
-        columns = WorkloadColumns(*(np.array([each]) for each in asked))
+        values = (work.cpu_cores, work.memory_bytes, work.gpus, waiting.terms.runtime_s)
+        columns = WorkloadColumns(*(np.array([each]) for each in values))
         return head.policy(columns, policy.weights, mean_memory_bytes)
 
     def _load(self, name: str, folder: Path) -> None:
@@ -108,24 +108,24 @@ decode_config_map = msgspec.json.Decoder(ConfigMapObject).decode
 
 
 class BundleSink:
-    """Hands the ConfigMaps of the operator's namespace on; a sink for their watch."""
+    """Passes on the ConfigMaps of the operator's namespace; a sink for their watch."""
 
     def __init__(self, choice: WhenChoice, changed: Callable[[], None]) -> None:
         self._choice = choice
         self._changed = changed
 
     def list_began(self) -> None:
-        """What a list lacks serves on: its bundle was good."""
+        """Do nothing: a bundle that a new list lacks stays in use."""
 
     def list_ended(self) -> None:
-        """What a list lacks serves on: its bundle was good."""
+        """Do nothing: a bundle that a new list lacks stays in use."""
 
     def upsert(self, item: ConfigMapObject) -> None:
-        """A ConfigMap is there or has changed."""
+        """Load an added or updated ConfigMap."""
         self._choice.put(item)
         self._changed()
 
     def remove(self, item: ConfigMapObject) -> None:
-        """A ConfigMap is gone."""
+        """Forget a deleted ConfigMap."""
         self._choice.drop(item.metadata.name)
         self._changed()

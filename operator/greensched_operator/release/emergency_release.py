@@ -57,7 +57,7 @@ class EmergencyReleaseOutcome:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether nothing is held, and nothing will be."""
+        """Return whether nothing is held, and nothing will be."""
         return not self.left and not self.fault
 
     @property

@@ -79,7 +79,7 @@ class Stopped(msgspec.Struct):
 
     @property
     def is_gated(self) -> bool:
-        """Tell whether our gate is on it."""
+        """Return whether our gate is on it."""
         gates = self.spec.schedulingGates or ()
         return bool(self.queue_gates) or any(gate.name == labels.GATE for gate in gates)
 

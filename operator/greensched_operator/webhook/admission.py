@@ -117,7 +117,7 @@ def decide(request: AdmissionRequest, around: ReviewSurroundings, now_s: float) 
 
 
 def _may_hold(work: Work, shape: "_Shape", around: ReviewSurroundings) -> bool:
-    """Tell whether nobody else keeps it from starting, or we may do so beside Kueue.
+    """Return whether nobody else keeps it from starting, or we may do so beside Kueue.
 
     A queue's Job is suspended by Kueue, which owns `suspend` there. What arrives stopped by us is a
     copy of held work, or went by a webhook of ours before.
@@ -193,7 +193,7 @@ class _Shape:
 
     @property
     def is_bound(self) -> bool:
-        """Tell whether it is a pod that names its node."""
+        """Return whether it is a pod that names its node."""
         return isinstance(self.found, GatedPod) and bool(self.found.spec.nodeName)
 
     @property
@@ -203,12 +203,12 @@ class _Shape:
 
     @property
     def is_queued(self) -> bool:
-        """Tell whether a queue of Kueue takes it."""
+        """Return whether a queue of Kueue takes it."""
         return KUEUE_QUEUE in (self.metadata.labels or {})
 
     @property
     def has_our_gate(self) -> bool:
-        """Tell whether it is a pod that arrives with our gate."""
+        """Return whether it is a pod that arrives with our gate."""
         return any(gate.name == labels.GATE for gate in self.scheduling_gates or ())
 
     @property

@@ -78,7 +78,7 @@ def new_pair(hosts: Sequence[str], now_s: float) -> Pair:
 
 
 def serves(pair: Pair, hosts: Sequence[str], now_s: float) -> bool:
-    """Tell whether a pair is for these hosts and far enough from its end."""
+    """Return whether a pair is for these hosts and far enough from its end."""
     try:
         found = x509.load_pem_x509_certificate(pair.cert)
         key = serialization.load_pem_private_key(pair.key, None)
@@ -94,7 +94,7 @@ def serves(pair: Pair, hosts: Sequence[str], now_s: float) -> bool:
 
 
 def has_spread(pair: Pair, now_s: float) -> bool:
-    """Tell whether every replica serves a pair of `new_pair`, so that none serves an older one."""
+    """Return whether every replica serves a pair of `new_pair` and none an older one."""
     made = x509.load_pem_x509_certificate(pair.cert).not_valid_before_utc + _CLOCK_SKEW
     return made + SPREADS_WITHIN <= datetime.fromtimestamp(now_s, UTC)
 

@@ -32,7 +32,7 @@ class Configuration(msgspec.Struct, frozen=True):
     webhooks: list[ConfiguredWebhook] | None = None
 
     def trusts(self, bundle: bytes) -> bool:
-        """Tell whether the API server trusts all of a bundle (PEM) of each of its webhooks."""
+        """Return whether the API server trusts all of a bundle (PEM) of each of its webhooks."""
         wanted = set(certificates_in(bundle))
         return all(wanted <= set(each.trusted()) for each in self.webhooks or ())
 
@@ -53,7 +53,7 @@ class Trust:
         self._is_listed = False
 
     def trusts(self, certificate: bytes) -> bool:
-        """Tell whether the API server calls a webhook that has this certificate (PEM)."""
+        """Return whether the API server calls a webhook that has this certificate (PEM)."""
         return self._found is not None and self._found.trusts(certificate)
 
     def list_began(self) -> None:

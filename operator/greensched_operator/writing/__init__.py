@@ -1,4 +1,4 @@
-"""What is written to the API server: conditions, annotations and starts, in order, tried again.
+"""Writes conditions, annotations and starts to the API server, in order and with retries.
 
 Imports `planning`, `holding`, `objects` and `runtime`. Begin with `writing.py`.
 """

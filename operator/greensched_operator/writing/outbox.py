@@ -1,4 +1,4 @@
-"""What is to be sent to the API server: the most urgent first, some at a time, the rest paced."""
+"""Sends writes to the API server: the most urgent first, a few at a time, rate-limited by lane."""
 
 import asyncio
 import heapq
@@ -13,19 +13,19 @@ from aiolimiter import AsyncLimiter
 
 log = structlog.get_logger()
 
-Send = Callable[[], Awaitable[bool | None]]  # False: refused, and still to be sent
+Send = Callable[[], Awaitable[bool | None]]  # returns False if refused: it must be sent again
 _AT_ONCE = 8  # requests in flight; httpx slows with the square of its connections
-# A forecast may move thousands of plans: what they are written for is hours away, and webhook and
-# API server have others to serve.
+# A forecast may move thousands of plans. Their starts are hours away, and the API server and
+# webhooks serve others too.
 _PLANS_PER_SECOND = 100.0
-_FIRST_AGAIN_S, _LAST_AGAIN_S = 0.5, 5.0  # pauses between tries while all is refused
+_FIRST_AGAIN_S, _LAST_AGAIN_S = 0.5, 5.0  # pauses between tries while everything is refused
 
 
 class Lane(Enum):
-    """What waits for which rate limit; an earlier one goes first."""
+    """The rate limit that an entry waits for; lanes listed first go first."""
 
-    RELEASE = auto()  # a start that nothing hurries
-    NOW = auto()  # by no limit
+    RELEASE = auto()  # a start that is not urgent
+    NOW = auto()  # without a limit
     PLAN = auto()
 
 
@@ -40,7 +40,7 @@ class _Entry:
 
 
 class _Waiting:
-    """The entries of one lane; one of them waits for its rate limit, so that no other has to."""
+    """The entries of one lane; only one task at a time waits for the lane's rate limit."""
 
     def __init__(self, per_second: float | None) -> None:
         self.heap: list[_Entry] = []
@@ -51,7 +51,7 @@ class _Waiting:
 
     @property
     def is_paced(self) -> bool:
-        """Tell whether there is a limit."""
+        """Return whether the lane has a rate limit."""
         return self._limiter is not None
 
     async def pace(self) -> None:
@@ -65,10 +65,10 @@ class _Waiting:
 
 
 class Outbox:
-    """Sends by lane and urgency; of one workload the newest alone, and never two at a time."""
+    """Sends by lane and urgency: only a uid's newest entry, and never two of a uid at a time."""
 
     def __init__(self, per_second: float, plans_per_second: float = _PLANS_PER_SECOND) -> None:
-        """`per_second` limits releases; what is urgent passes by both limits."""
+        """Limit releases to `per_second`; entries of `Lane.NOW` have no limit."""
         self._lanes = {
             Lane.RELEASE: _Waiting(per_second),
             Lane.NOW: _Waiting(None),
@@ -85,9 +85,9 @@ class Outbox:
         return len(self._newest) + len(self._refused)
 
     def put(self, uid: str, urgency_s: float, send: Send, lane: Lane = Lane.NOW) -> None:
-        """Have something sent about a workload, in place of what was put before and not sent yet.
+        """Queue an entry; it replaces an earlier one of the same uid that is not sent yet.
 
-        The least `urgency_s` of a lane goes first.
+        The entry with the least `urgency_s` of a lane goes first.
         """
         self._refused.pop(uid, None)
         self._push(_Entry(urgency_s, next(self._order), uid, send, lane))
@@ -111,12 +111,12 @@ class Outbox:
                 await lane.pace()
                 self._changed.set()
             if not self._take(entry):
-                continue  # another has taken its place meanwhile
+                continue  # a newer entry has replaced it meanwhile
             self._sending.add(entry.uid)
             try:
                 self._note(entry, is_refused=await entry.send() is False)
-            except Exception:  # one workload's fault holds up no other; it is tried again
-                log.exception("not sent", uid=entry.uid)
+            except Exception:  # one workload's fault must not block others
+                log.exception("a write failed", uid=entry.uid)
             finally:
                 self._sending.discard(entry.uid)
                 self._changed.set()
@@ -127,7 +127,7 @@ class Outbox:
         self._changed.set()
 
     def _note(self, entry: _Entry, *, is_refused: bool) -> None:
-        """Keep what was refused; once something is taken that was not before, all goes again."""
+        """Keep a refused entry; once a refused entry succeeds, queue all of them again."""
         if is_refused:
             entry.refusals += 1
             if entry.uid not in self._newest:
@@ -139,9 +139,9 @@ class Outbox:
                 self._push(each)
 
     async def _try_again(self) -> None:
-        """Send one of what was refused now and then, the least tried first.
+        """Send one refused entry after each pause, the one with the fewest refusals first.
 
-        So nobody who refuses is flooded, and what will never be taken keeps nothing else back.
+        So an API server that refuses is not flooded, and no entry blocks the others for good.
         """
         while True:
             await asyncio.sleep(self._again_s * random.uniform(0.8, 1.0))
@@ -153,9 +153,9 @@ class Outbox:
             self._again_s = min(self._again_s * 2, _LAST_AGAIN_S)
 
     def _next(self) -> _Entry | None:
-        """Return what goes next, of the first lane whose limit nothing waits for already.
+        """Return the next entry, from the first lane in which no task waits for the rate limit.
 
-        What waits for a limit may be replaced meanwhile.
+        An entry that waits for a limit may be replaced meanwhile.
         """
         for lane in self._lanes.values():
             if not lane.is_pacing and (entry := self._first(lane.heap)):
@@ -163,22 +163,22 @@ class Outbox:
         return None
 
     def _first(self, heap: list[_Entry]) -> _Entry | None:
-        aside: list[_Entry] = []
+        postponed: list[_Entry] = []
         found = None
         while heap and found is None:
             entry = heapq.heappop(heap)
             if self._newest.get(entry.uid) is not entry:
-                continue  # another has taken its place
+                continue  # a newer entry has replaced it
             if entry.uid in self._sending:
-                aside.append(entry)
+                postponed.append(entry)
                 continue
             found = entry
-        for entry in aside:
+        for entry in postponed:
             heapq.heappush(heap, entry)
         return found
 
     def _take(self, entry: _Entry) -> bool:
-        """Take what is about to be sent, if nothing newer has come."""
+        """Take an entry out for sending; return False if a newer one has replaced it."""
         if self._newest.get(entry.uid) is not entry:
             return False
         del self._newest[entry.uid]

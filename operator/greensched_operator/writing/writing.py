@@ -1,4 +1,4 @@
-"""What we write on Jobs and pods, and the events about them: bodies, and the edge that sends them.
+"""Builds and sends what we write on Jobs and pods, and the events about them.
 
 A plan goes to the status subresource, which takes the condition and the annotations in one write.
 """
@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 COMPONENT = OperatorSettings.component
 _API_VERSIONS = {WorkKind.JOB: "batch/v1", WorkKind.POD: "v1"}
-_ANOTHER = "UID in precondition"  # of a 409: another of its name is there
+_ANOTHER = "UID in precondition"  # in a 409: another object has its name now
 
 
 def plan_patch(
@@ -46,10 +46,10 @@ def plan_patch(
     now_s: float,
     wall_s: float,
 ) -> bytes:
-    """Return the strategic merge patch, for the status subresource, that tells a planned start.
+    """Return the strategic merge patch, for the status subresource, that announces a planned start.
 
-    An arrival that lies ahead of `now_s`, from a webhook whose clock is fast, is set right, so that
-    durations from it stay what they are. `wall_s` is the machine's time, which conditions carry.
+    An arrival after `now_s`, from a webhook whose clock is fast, is set to `now_s`, so that later
+    plans count durations from the same time. `wall_s` is the machine's time, used in conditions.
     """
     annotations = {
         labels.PLANNED_START: format_timestamp(round(start_s)),
@@ -60,29 +60,29 @@ def plan_patch(
     if arrived_s(work) > now_s:
         annotations[labels.HELD_AT] = format_timestamp(round(now_s, 3))
     metadata = {"uid": work.uid, "annotations": annotations}
-    if work.kind == WorkKind.WORKLOAD:  # its check follows from them
+    if work.kind == WorkKind.WORKLOAD:  # its AdmissionCheck follows from the annotations
         return msgspec.json.encode({"metadata": metadata})
     return msgspec.json.encode({"metadata": metadata, **_planned(work, start_s, text, wall_s)})
 
 
 def announced_patch(work: Work, start_s: float, text: str, wall_s: float) -> bytes:
-    """Return the same patch with the condition alone: the annotations are there already."""
+    """Return `plan_patch` with the condition alone: the annotations are already written."""
     status = _planned(work, start_s, text, wall_s)
     return msgspec.json.encode({"metadata": {"uid": work.uid}, **status})
 
 
 def settled_patch(work: Work, reason: ReleaseReason, text: str, wall_s: float) -> bytes:
-    """Return the strategic merge patch, for the status subresource, that tells why a wait is over.
+    """Return the strategic merge patch, for the status subresource, that says why a wait is over.
 
-    Without it the condition would go on telling of a start that is planned.
+    Without it the condition would still announce a planned start.
     """
     status = _status(work, False, reason.replace("-", " ").title().replace(" ", ""), text, wall_s)
     return msgspec.json.encode({"metadata": {"uid": work.uid}, **status})
 
 
 def _planned(work: Work, start_s: float, text: str, wall_s: float) -> dict[str, object]:
-    told = f"start planned for {format_timestamp(round(start_s))}: {text}"
-    return _status(work, True, "WaitsForBetterPower", told, wall_s)
+    message = f"start planned for {format_timestamp(round(start_s))}: {text}"
+    return _status(work, True, "WaitsForBetterPower", message, wall_s)
 
 
 def _status(
@@ -94,16 +94,16 @@ def _status(
         "reason": reason,
         "message": text,
     }
-    if not (is_planned and work.tells_plan):  # else the time that stands there is merged in
+    if not (is_planned and work.tells_plan):  # else the patch keeps the earlier time
         condition["lastTransitionTime"] = format_timestamp(int(wall_s))
     return {"status": {"conditions": [condition]}}
 
 
 def pause_patch(planned: Planned, progress: JobProgress, text: str) -> bytes:
-    """Return the strategic merge patch that suspends a running Job, and marks it as held by us.
+    """Return the strategic merge patch that suspends a running Job and marks it as held by us.
 
-    One write, so that there is no moment in which nobody would resume it. The API server refuses it
-    (409) where the Job has changed meanwhile.
+    A single write, so that a suspended Job always has a mark by which it is resumed. The API server
+    refuses it (409) if the Job has changed meanwhile.
     """
     work, terms = planned.waiting.work, planned.waiting.terms
     annotations = {
@@ -111,7 +111,7 @@ def pause_patch(planned: Planned, progress: JobProgress, text: str) -> bytes:
         labels.HOLD_REASON: text,
         labels.DECISION: msgspec.json.encode(decision_of(planned)).decode(),
         labels.PLANNED_START: format_timestamp(round(planned.start_s)),
-        # Without it, nobody could tell whose stop it was once a user took the others off.
+        # Shows that we suspended the Job, even after a user has removed the other annotations.
         labels.HELD_AT: format_timestamp(round(arrived_s(work), 3)),
         labels.RELEASED_AT: None,
         labels.RELEASE_REASON: None,
@@ -122,7 +122,7 @@ def pause_patch(planned: Planned, progress: JobProgress, text: str) -> bytes:
 
 
 def decision_of(planned: Planned) -> dict[str, object]:
-    """Return what a plan stands on, as it is written on a workload."""
+    """Return the basis of a plan, as the workload's annotation has it."""
     chosen, terms = planned.chosen, planned.waiting.terms
     runtime = format_duration(terms.runtime_s)
     return {
@@ -137,13 +137,13 @@ def decision_of(planned: Planned) -> dict[str, object]:
 
 
 def regarded(work: Work) -> Regarded:
-    """Return what events about a workload are written on: of a Workload of Kueue's its Job."""
+    """Return the object that events are about: the workload, or the Job of a Kueue Workload."""
     work = work.runs_as
     return Regarded(_API_VERSIONS[work.kind], work.kind, work.namespace, work.name, work.uid)
 
 
 class Writer:
-    """Sends them; what is refused is counted, and a level-triggered caller tries again."""
+    """Sends writes; counts refused ones, which level-triggered callers send again."""
 
     def __init__(
         self,
@@ -155,27 +155,27 @@ class Writer:
         may_write: Callable[[], bool] = lambda: True,
         gone: Callable[[str], None] = lambda uid: None,
     ) -> None:
-        """`may_write` is asked before each write; `gone` is told the uid of what is not there."""
+        """Call `may_write` before each write, and `gone` with the uid of a missing object."""
         self._may_write = may_write
         self._gone = gone
         self._client = client
         self._clock = clock
         self._wall = wall
         self._metrics = metrics
-        self.kueue_path = ""  # of its API; known before the first Workload is
+        self.kueue_path = ""  # of Kueue's API; set before the first Workload is known
 
     def _path(self, work: Work) -> str:
         return object_path(work.kind, work.namespace, work.name, self.kueue_path)
 
     async def release(self, work: Work, reason: ReleaseReason) -> bool:
-        """Start a workload; tell whether it runs now, or is gone."""
+        """Start a workload; return whether it is started or gone."""
         body = release_patch(work.kind, work.uid, reason, self._clock.now(), work.queue_gates)
         path = self._path(work)
         how = media_type(work.kind, work.queue_gates)
         return await self._sent("release", path, body, how, work)
 
     async def unmark(self, work: Work) -> bool:
-        """Take our mark off work that others have started; tell whether it is off."""
+        """Remove our mark from work that others have started; return whether it is removed."""
         body, how = unmark_patch(work, self._clock.now()), media_type(work.kind, work.queue_gates)
         return await self._sent("unmark", self._path(work), body, how, work)
 
@@ -187,7 +187,7 @@ class Writer:
         text: str,
         decision: Mapping[str, object],
     ) -> bool:
-        """Write a planned start on a workload; tell whether it is there, or the workload gone."""
+        """Write a planned start on a workload; return whether it is written, or the work gone."""
         body = plan_patch(
             work, start_s=start_s, latest_start_s=latest_start_s, text=text, decision=decision,
             now_s=self._clock.now(), wall_s=self._wall.now(),
@@ -198,17 +198,17 @@ class Writer:
         return await self._sent("plan", path, body, media_type(work.kind), work)
 
     async def announce(self, work: Work, start_s: float, text: str) -> bool:
-        """Write on paused work when it is resumed; tell whether that is there, or it gone."""
+        """Write when paused work is resumed; return whether it is written, or the work gone."""
         body = announced_patch(work, start_s, text, self._wall.now())
         return await self._sent_status(work, body)
 
     async def settle(self, work: Work, reason: ReleaseReason, text: str) -> bool:
-        """Write on started work why its wait is over; tell whether that is there, or it gone."""
+        """Write why a wait is over; return whether it is written, or the work gone."""
         body = settled_patch(work, reason, text, self._wall.now())
         return await self._sent_status(work, body)
 
     async def pause(self, planned: Planned, progress: JobProgress, text: str) -> bool:
-        """Suspend a running Job; tell whether it is."""
+        """Suspend a running Job; return whether it is suspended."""
         work, body = planned.waiting.work, pause_patch(planned, progress, text)
         path = object_path(work.kind, work.namespace, work.name)
         return await self._sent(
@@ -219,8 +219,10 @@ class Writer:
         path = self._path(work) + "/status"
         return await self._sent("condition", path, body, media_type(work.kind), work)
 
-    async def tell(self, work: Work, reason: str, note: str, *, is_warning: bool = False) -> bool:
-        """Create an event about a workload, unless there is one that says the same."""
+    async def create_event(
+        self, work: Work, reason: str, note: str, *, is_warning: bool = False
+    ) -> bool:
+        """Create an event about a workload, unless an equal one exists."""
         at_s, about = self._wall.now(), regarded(work)
         body = event_body(about, reason, note, at_s, component=COMPONENT, is_warning=is_warning)
         return await self._sent("event", f"/api/v1/namespaces/{work.namespace}/events", body)
@@ -253,11 +255,11 @@ class Writer:
         except ApiUnavailable as fault:
             if fault.status == 404 or (fault.status == 409 and _ANOTHER in str(fault)):
                 if work is not None:
-                    self._gone(work.uid)  # no event may tell: it went while the watch was away
+                    self._gone(work.uid)  # the watch may never report a deletion during its gap
                 return is_done_when_gone
-            if fault.status == 409 and not media_type:  # said before
+            if fault.status == 409 and not media_type:  # the event exists
                 return True
             self._metrics.failed.labels(kind).inc()
-            log.warning("not written", kind=kind, path=path, reason=str(fault)[:500])
+            log.warning("an API write failed", kind=kind, path=path, reason=str(fault)[:500])
             return False
         return True

@@ -80,7 +80,7 @@ def arriving(name: str) -> Work:
 
 async def test_shadow_tells_the_ledger_what_it_would_hold() -> None:
     scene = Scene()
-    await scene.arrivals.see_to(news(arriving("train")), rules(), lambda _: situation())
+    await scene.arrivals.process(news(arriving("train")), rules(), lambda _: situation())
     [record] = scene.records
     assert (record.what, record.is_shadow, record.subject.name) == (What.PLANNED, True, "train")
 
@@ -101,7 +101,7 @@ async def test_a_start_that_is_not_this_leaders_names_who_made_it(
     scene = Scene()
     over = {"train": ReleaseNow(arriving("train"), reason, "")}
     async with running(scene.outbox):
-        await scene.arrivals.see_to(News(over=over), rules(), lambda _: situation())
+        await scene.arrivals.process(News(over=over), rules(), lambda _: situation())
         while not scene.bodies:
             await asyncio.sleep(0.01)
     [condition] = scene.bodies[0]["status"]["conditions"]
@@ -112,7 +112,7 @@ async def test_a_fault_with_one_workload_silences_no_other() -> None:
     scene = Scene()
     cursed = replace(arriving("cursed"), namespace="cursed")
     work = news(cursed, arriving("train"))
-    await scene.arrivals.see_to(work, rules("cursed"), lambda _: situation())
+    await scene.arrivals.process(work, rules("cursed"), lambda _: situation())
     assert [record.subject.name for record in scene.records] == ["train"]
     assert scene.fallbacks("arrival-failed") == 1
 
@@ -122,7 +122,7 @@ async def test_a_situation_that_cannot_be_told_ends_no_turn() -> None:
         raise RuntimeError("no situation")
 
     scene = Scene()
-    await scene.arrivals.see_to(news(arriving("train")), rules(), fails)  # type: ignore[arg-type]  # it fails
+    await scene.arrivals.process(news(arriving("train")), rules(), fails)  # type: ignore[arg-type]  # it fails
     assert scene.fallbacks("arrival-failed") == 1
 
 
@@ -131,7 +131,7 @@ async def test_other_modes_plan_nothing_for_what_runs(mode: Mode) -> None:
     scene = Scene()
     policy = Resolved(replace(ENFORCING, mode=mode), PolicyOrigin.BUILT_IN)
     told = HoldRules(lambda *_: policy, lambda *_: None, False)
-    await scene.arrivals.see_to(news(arriving("train")), told, lambda _: situation())
+    await scene.arrivals.process(news(arriving("train")), told, lambda _: situation())
     assert scene.records == []
 
 
@@ -144,5 +144,5 @@ async def test_a_cron_job_learns_no_runtime_from_a_run_that_was_paused(
     work = work_of("run", {labels.PAUSED_AT: "x"} if paused else {}, owner=owner)
     ended = replace(work, started_s=NOW_S, ended_s=NOW_S + 600.0)
     told = HoldRules(rules().policy_for, lambda *_: cron_job, False)
-    await scene.arrivals.see_to(News(ended=[ended]), told, lambda _: situation())
+    await scene.arrivals.process(News(ended=[ended]), told, lambda _: situation())
     assert len(scene.outbox) == learned

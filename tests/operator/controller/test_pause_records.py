@@ -63,7 +63,7 @@ def situation(now_s: float, grams: list[float]) -> Situation:
         zones=(Zone("Z", 8.0, 10.0),),
         outlooks=Outlooks(outlook, ("test",), (now_s,)),
         running=(),
-        standing=(),
+        earlier_plans=(),
         zones_for=lambda _: frozenset(),
         when_for=lambda _: WHEN_RULES["planned-window"],
         opens_s=lambda _: 0.0,

@@ -72,7 +72,7 @@ def situation(grams: Sequence[float], now_s: float = NOON_S, cores: float = 10.0
         zones=(Zone("Z", cores, 5.0),),
         outlooks=Outlooks(outlook, ("test",), (now_s,)),
         running=(),
-        standing=(),
+        earlier_plans=(),
         zones_for=lambda _: frozenset(),
         when_for=lambda _: WHEN_RULES["planned-window"],
         opens_s=lambda _: 0.0,

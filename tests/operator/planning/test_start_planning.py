@@ -29,7 +29,7 @@ def situation(
     carbon: list[float] | None = None,
     *,
     cores: float = 64.0,
-    standing: tuple[Planned, ...] = (),
+    earlier_plans: tuple[Planned, ...] = (),
     running: tuple[Running, ...] = (),
 ) -> Situation:
     """Return a cluster of one zone, whose grid is clean for an hour."""
@@ -41,7 +41,7 @@ def situation(
         zones=(Zone("A", cores, 5.0),),
         outlooks=Outlooks(outlook, ("test",), (NOW_S,)),
         running=running,
-        standing=standing,
+        earlier_plans=earlier_plans,
         zones_for=lambda _: frozenset(),
         when_for=lambda _: WHEN_RULES["planned-window"],
         opens_s=lambda _: 0.0,
@@ -121,7 +121,7 @@ def test_what_has_a_plan_is_held_before_what_is_new() -> None:
 def test_what_waits_already_takes_its_part_of_the_share() -> None:
     before, _ = plan_starts([waiting(f"old-{place}", 0.5) for place in range(3)], situation())
     new = [waiting(f"new-{place}", 0.5) for place in range(2)]
-    planned, released = plan_starts(new, situation(cores=8.0, standing=tuple(before)))
+    planned, released = plan_starts(new, situation(cores=8.0, earlier_plans=tuple(before)))
     assert (len(planned), len(released)) == (1, 1)
 
 

@@ -95,7 +95,7 @@ async def test_who_does_not_lead_any_more_writes_nothing() -> None:
     assert not await writer.release(work_of(), ReleaseReason.RUN_NOW)
     assert not await writer.plan(work_of(), NOW_S, NOW_S, "", {})
     assert not await writer.settle(work_of(), ReleaseReason.RUN_NOW, "")
-    assert not await writer.tell(work_of(), "Held", "")
+    assert not await writer.create_event(work_of(), "Held", "")
     assert server.bodies == []
 
 
@@ -108,7 +108,7 @@ async def test_who_does_not_lead_any_more_writes_nothing() -> None:
 )
 async def test_events_that_are_refused_harm_nothing(answer: httpx.Response, is_told: bool) -> None:
     server = Server(answer)
-    assert await server.writer().tell(work_of(), "Held", "why") is is_told
+    assert await server.writer().create_event(work_of(), "Held", "why") is is_told
     assert server.gone == []
 
 
