@@ -1,4 +1,4 @@
-"""The least that a world can cost, whatever the policy, by linear programming.
+"""Lower bounds on what a world costs under any policy, by linear programming.
 
 Imports `runs`, `world` and `arrays`. Begin with `bound.py`.
 """

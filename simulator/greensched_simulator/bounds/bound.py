@@ -1,34 +1,33 @@
-"""The least that any schedule of a world can cost, with perfect information: a linear programme.
+"""A lower bound on any schedule's cost in a world, with perfect information: a linear programme.
 
-What is relaxed, so that no schedule beats the bound:
+These relaxations ensure that no schedule beats the bound:
 
-- a job draws at least the watts per core of its node's best load: for a curve P of a node,
-  P(u) − P(0) ≥ u · min over v of (P(v) − P(0)) / v; and at most as the greatest of these
-  quotients, which counts while prices are negative;
-- where nodes can sleep, or all do while they are empty, the watts S that this saves end with the
-  work: (P(v) − P(0) + S) / v takes the place of the quotient above, and nobody has to wake;
-- a start is known to its slot only and costs what the best moment within the slot would cost;
-- a run fills of each slot what it would fill at the least favourable moment of its start;
-- jobs may be split between starts and groups of nodes; a group's nodes are one large node;
-- where nodes are capped, work takes the least joules of any power cap at the speed without a cap,
-and may stop; replicas draw the least watts of any power cap;
-- where jobs are suspended, they may stop and go on at any moment for nothing, and run up to their
-  estimate longer while that earns money;
-- who runs away from its data gets it over the cheapest and over the quickest link, once, and at the
-  cleanest moment;
-- where elastic jobs are scaled, they run as fast as with most workers, for what those take who do
-  most, each, for their time; while that earns money, for what those take who do least;
-- where nodes fail, all have room all the time and nobody loses work: the last run of a job that
-  begins again is a whole one, all others may stop for nothing. While that earns money, each failure
-  lets a job do all of its work once more;
-- replicas of services run in the times in which they do under all schedules that are bounded; in
-  the rest of their lives they may, while that earns money;
-- what one of these schedules leaves undone may be left undone, for its charge.
+- A job draws at least the watts per core of its node's best load: for a node's curve P,
+  P(u) − P(0) ≥ u · min over v of (P(v) − P(0)) / v. While prices are negative, it draws at most the
+  greatest of these quotients.
+- If nodes can sleep, or all sleep while empty, the saving S ends when work runs: the quotient is
+  (P(v) − P(0) + S) / v, and waking is free.
+- A start is known only to its slot, and costs as much as at the best moment within the slot.
+- A run fills as much of each slot as with the least favourable start within its slot.
+- Jobs may be split between starts and groups of nodes. A group's nodes are one large node.
+- With power caps, work takes the least joules of any cap at the speed without a cap, and may stop.
+  Replicas draw the least watts of any cap.
+- With suspension, jobs may stop and go on at any moment for free. They run up to their estimate
+  longer while that earns money.
+- A job in another zone than its data gets the data once, over the cheapest and the quickest link,
+  at the cleanest moment.
+- With scaling, elastic jobs run as fast as with most workers, at the cost of the most efficient
+  number of workers (work per worker-time); while that earns money, of the least efficient.
+- With node failures, all nodes always have room and no work is lost. The last run of a job that
+  begins again is a whole one; all other jobs may stop for free. While that earns money, each
+  failure lets a job do all of its work once more.
+- Service replicas run at the times at which all bounded schedules run them. In the rest of their
+  lives they may run while that earns money.
+- Work that one of these schedules leaves undone may be left undone, for its charge.
 
-What is left of idle watts, which all schedules pay alike, is added: all of them, or where nodes can
-sleep what they take asleep, and none while a node may be away; while prices are negative, a node
-that can sleep counts with the most that it can draw. What panels and batteries can save at most is
-taken off (`supply.py`).
+The idle watts that all schedules pay are added: all of them or, if nodes can sleep, those asleep,
+and none while a node may be away. While prices are negative, a node that can sleep counts with the
+most that it can draw. The most that panels and batteries can save is subtracted (`supply.py`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -65,16 +64,16 @@ SLOT_S = 3600.0
 
 
 class Bound(NamedTuple):
-    """The least total over a window; nothing is lower, and perhaps nothing is as low."""
+    """A lower bound on the total over a window; perhaps no schedule reaches it."""
 
     total: float  # joules, grams or money, idle watts included
-    idle: float  # of it, what all schedules pay alike; with panels less what these save at most
+    idle: float  # the part that all schedules pay; with panels, less the most that these save
     variables: int  # of the programme
     slot_s: float
 
 
 class Least(NamedTuple):
-    """The least totals over a window, each bounded by itself; the names are those of outcomes."""
+    """The least totals over a window, each bounded by itself; field names as in outcomes."""
 
     energy_j: float
     cost: float
@@ -86,7 +85,7 @@ _Way = Callable[[CostCourse, float, float, float, float], Choices]
 
 
 class _Setting(NamedTuple):
-    """What the programmes of one bound share."""
+    """The inputs that the programmes of one bound share."""
 
     world: World
     signal: Signal
@@ -100,7 +99,7 @@ class _Setting(NamedTuple):
 
     @property
     def earns(self) -> bool:
-        """Tell whether to draw power ever earns money."""
+        """Return whether drawing power ever earns money."""
         return any(each.negative[-1] < 0.0 for each in self.courses)
 
 
@@ -115,15 +114,15 @@ def least_bill(
 ) -> Bound:
     """Return the least energy (J), carbon (g) or cost that the world's jobs and services can take.
 
-    It holds for all schedules that keep to the limits. Jobs run between their arrival and their
-    latest end, and until `until_s` at most; with `preempt` they may stop and go on for nothing.
-    Nodes are billed from 0 to `until_s`. Raises BadInput where a job that all ran cannot end in
-    time on any node, and where a grid has no data within the window.
+    It holds for all schedules within the limits. Jobs run between their arrival and their latest
+    end, and at most until `until_s`; with `preempt` they may stop and go on for free. Nodes are
+    billed from 0 to `until_s`. Raises BadInput if a job that all schedules ran cannot end in time
+    on any node, or if a grid has no data within the window.
     """
     setting = _setting(world, signal, until_s, slot_s, limits)
     idle, jobs = idle_total(world, signal, until_s), world.jobs.arrival_s.size
     is_whole = _whole(setting) & (not preempt)
-    # Both bound runs that do not stop.
+    # For runs that do not stop, both programmes are lower bounds.
     programmes = [
         _programme(setting, each)
         for each in (is_whole, np.zeros(jobs, dtype=np.bool_))[0 if is_whole.any() else 1 :]
@@ -137,7 +136,7 @@ def least_bill(
 
 
 def least_totals(world: World, schedules: Sequence[Schedule], until_s: float) -> Least:
-    """Return the least energy, cost and carbon of any schedule that keeps to what these do.
+    """Return the least energy, cost and carbon of any schedule within the limits of these.
 
     Raises BadInput as `least_bill` does.
     """
@@ -168,9 +167,9 @@ def _setting(
 
 
 def _whole(setting: _Setting) -> npt.NDArray[np.bool_]:
-    """Tell which jobs run in one piece at last, and what else they run costs no less than 0, [J].
+    """Return which jobs end with a run in one piece, and pay at least 0 for all other runs, [J].
 
-    A job that nodes stop, or slow workers hold up, runs for longer, which may earn money; a job
+    A job that failures stop, or that slow workers hold up, runs longer, which may earn money. A job
     that can be suspended goes on where it was saved.
     """
     jobs, nodes, earns = setting.world.jobs, setting.world.nodes, setting.earns
@@ -184,12 +183,12 @@ def _whole(setting: _Setting) -> npt.NDArray[np.bool_]:
 
 
 def _repeats(setting: _Setting) -> Floats:
-    """Return how many times its work a job may do at most, [J], where that earns money."""
-    jobs, scaled, told = setting.world.jobs, setting.scaled, setting.world.outages
+    """Return the most times that a job may do its work while that earns money, [J]."""
+    jobs, scaled, outages = setting.world.jobs, setting.scaled, setting.world.outages
     suspends = setting.limits.freedom.suspend
     again = np.isfinite(jobs.save_every_s) * suspends * jobs.estimate_s / jobs.runtime_s
     starting = (scaled.workers - 1.0) * jobs.startup_s / jobs.runtime_s  # with all workers
-    fails_s, end_s = told.at_s[told.is_back == 0], setting.limits.latest_end_s
+    fails_s, end_s = outages.at_s[outages.is_back == 0], setting.limits.latest_end_s
     last = np.searchsorted(fails_s, np.minimum(end_s, setting.until_s), side="right")
     runs = 1.0 + np.maximum(last - np.searchsorted(fails_s, jobs.arrival_s), 0)
     work = (1.0 + starting) * runs + again * scaled.workers
@@ -210,7 +209,7 @@ def _programme(setting: _Setting, is_whole: npt.NDArray[np.bool_]) -> Programme:
 def _add_jobs(programme: Programme, setting: _Setting, is_whole: npt.NDArray[np.bool_]) -> None:
     world, scaled, slot_s = setting.world, setting.scaled, setting.slot_s
     jobs, until_s = world.jobs, setting.until_s
-    # Who waits for others is never ready before they could have ended on the fastest nodes.
+    # A job that waits for others is not ready before they could have ended on the fastest nodes.
     shortest_s = shortest_runtimes_s(world) / scaled.rate
     ready_s = earliest_ready_s(world.precedence, jobs.arrival_s, shortest_s)
     suspends, longest = setting.limits.freedom.suspend, _longest(setting)
@@ -240,9 +239,9 @@ def _add_jobs(programme: Programme, setting: _Setting, is_whole: npt.NDArray[np.
 
 
 def _longest(setting: _Setting) -> Floats:
-    """Return how many times longer jobs may run in each group where that earns money, [G,J].
+    """Return how many times longer jobs may run in each group while that earns money, [G,J].
 
-    Who has several workers may run at the speed of the slowest one.
+    A job of several workers may run at the speed of the slowest one.
     """
     slowest = min(group.speed for group in setting.groups)
     if setting.limits.freedom.cap:
@@ -254,7 +253,7 @@ def _longest(setting: _Setting) -> Floats:
 
 
 def _add_lives(programme: Programme, setting: _Setting) -> None:
-    """Add what is sure of replicas' lives, part by part; if undone, each for its share."""
+    """Add the parts of replicas' lives that all schedules run; undone ones pay their share."""
     jobs, charges = setting.world.jobs, setting.charges
     for job, begin_s, end_s in zip(*(each.tolist() for each in setting.limits.lives), strict=True):
         end_s = min(end_s, setting.until_s)
@@ -269,7 +268,7 @@ def _add_lives(programme: Programme, setting: _Setting) -> None:
 
 
 def _gaps(setting: _Setting) -> float:
-    """Return the least that replicas can take in the parts of their lives that are not sure."""
+    """Return the least cost of replicas in the parts of their lives that not all schedules run."""
     if not setting.earns:
         return 0.0
     jobs, lives = setting.world.jobs, setting.limits.lives
@@ -286,7 +285,7 @@ def _gaps(setting: _Setting) -> float:
 
 
 def _able(setting: _Setting, job: int) -> Iterator[tuple[int, AlikeNodes]]:
-    """Yield the groups with nodes that are large enough for a job, and their places."""
+    """Yield the index and the group of all groups whose nodes are large enough for a job."""
     for place, group in enumerate(setting.groups):
         if fits(setting.world.jobs, job, group):
             yield place, group

@@ -1,4 +1,4 @@
-"""What a bound is made of: the course of a signal, and what nodes take at least."""
+"""The inputs of a bound: the course of a signal, and the least that nodes take."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -17,13 +17,13 @@ _UNIT_J = {"energy": 1.0, "carbon": JOULES_PER_KWH, "cost": JOULES_PER_MWH}
 
 
 class CostCourse(NamedTuple):
-    """What running costs over time for one job on one group: linear between the times."""
+    """The cumulative cost of running one job on one group; linear between the times."""
 
     times_s: Floats
     costs: Floats  # from the first time on
 
     def until(self, times_s: Floats) -> Floats:
-        """Return the cost of running from the first time until each of some others."""
+        """Return the cost of running from the first time until each of `times_s`."""
         found: Floats = np.interp(times_s, self.times_s, self.costs)
         return found
 
@@ -34,8 +34,8 @@ class CostCourse(NamedTuple):
     def least_run(self, first_s: Floats, last_s: Floats, runtime_s: float) -> Floats:
         """Return the least cost of a whole run that starts within each interval, [V].
 
-        The intervals follow each other. The cost is linear between the starts at which a run's
-        begin or end meets a step, so that the least one is among these.
+        The intervals are consecutive. The cost is linear between the starts at which a run's begin
+        or end meets a step, so the least cost is at one of these.
         """
         begin_s, end_s = first_s[0], last_s[-1]
         meeting = np.concatenate([self.times_s, self.times_s - runtime_s])
@@ -46,7 +46,7 @@ class CostCourse(NamedTuple):
         return np.minimum(within, cost[np.searchsorted(starts_s, last_s)])
 
     def least_rate(self, first_s: Floats, last_s: Floats) -> Floats:
-        """Return the least cost of a second within each interval, [V]; none may be empty."""
+        """Return the least cost of a second within each interval, [V]; no interval is empty."""
         within = self.times_s[(self.times_s > first_s[0]) & (self.times_s < last_s[-1])]
         points_s = np.unique(np.concatenate([first_s, last_s, within]))
         rates = np.diff(self.until(points_s)) / np.diff(points_s)
@@ -55,14 +55,14 @@ class CostCourse(NamedTuple):
 
 
 class SignalCourse(NamedTuple):
-    """The integral of a zone's signal over time, apart where it is positive and negative."""
+    """The integrals over time of a zone's signal while it is positive and while it is negative."""
 
     times_s: Floats
     positive: Floats
     negative: Floats
 
     def of_watts(self, low_w: float, high_w: float) -> CostCourse:
-        """Return the course of the least watts while positive and the most while negative."""
+        """Return the cost of `low_w` while the signal is positive, `high_w` while negative."""
         return CostCourse(self.times_s, low_w * self.positive + high_w * self.negative)
 
 
@@ -73,7 +73,7 @@ def courses_of(world: World, signal: Signal, until_s: float) -> tuple[SignalCour
     """
     courses = []
     for name, series in zip(world.zones, zone_series(world), strict=True):
-        assert series.pue_relative is not None, "a world's series tell it"
+        assert series.pue_relative is not None, "a world's series have their PUE"
         values = (
             series.pue_relative
             * {
@@ -97,12 +97,11 @@ def courses_of(world: World, signal: Signal, until_s: float) -> tuple[SignalCour
 
 
 def idle_total(world: World, signal: Signal, until_s: float) -> float:
-    """Return what the nodes take at least from 0 to `until_s`, whatever is placed on them.
+    """Return the least that the nodes take from 0 to `until_s` under any schedule.
 
-    That is idling, or sleeping where they can, and nothing while they may be away: a node that
-    sleeps when it would fail does not, so that it depends on the schedule whether it is. While
-    prices are negative nobody is away, and a node that can sleep counts with the most that it could
-    earn: at full load, or waking.
+    Nodes idle, or sleep if they can, and take nothing while they may be away. Whether they are away
+    depends on the schedule, since a sleeping node does not fail. While prices are negative, no node
+    is away, and one that can sleep counts with the most that it could earn, at full load or waking.
     """
     nodes = world.nodes
     idle_w, saved_w = idle_watts(world), sleep_columns(world).saved_w[0]
@@ -117,10 +116,10 @@ def idle_total(world: World, signal: Signal, until_s: float) -> float:
 
 
 def _away(world: World, courses: Sequence[SignalCourse]) -> Floats:
-    """Return the integral of the signal, where it is positive, while each node may be away, [N]."""
-    found, told = np.zeros(world.nodes.zone.size), world.outages
-    for event, node in enumerate(told.node.tolist()):
+    """Return the integral of the positive signal over the times when each node may be away, [N]."""
+    found, outages = np.zeros(world.nodes.zone.size), world.outages
+    for event, node in enumerate(outages.node.tolist()):
         course = courses[world.nodes.zone[node]]
-        until = np.interp(told.at_s[event], course.times_s, course.positive)
-        found[node] += until if told.is_back[event] else -until
+        until = np.interp(outages.at_s[event], course.times_s, course.positive)
+        found[node] += until if outages.is_back[event] else -until
     return found

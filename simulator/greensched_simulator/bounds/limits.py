@@ -1,4 +1,4 @@
-"""What the schedules beside a bound do, so that the bound holds for each of them."""
+"""The limits within which the schedules compared with a bound stay, so that it holds for each."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from greensched_simulator.world.world import World
 
 
 class Freedom(NamedTuple):
-    """What schedules may do beside running each job in one piece at full speed."""
+    """What schedules may do other than run each job in one piece at full speed."""
 
     suspend: bool = False
     cap: bool = False
@@ -22,29 +22,29 @@ class Freedom(NamedTuple):
 
     @property
     def stops(self) -> bool:
-        """Tell whether a bound must hold for runs that stop; what a cap slows is longer."""
+        """Return whether a bound must hold for runs that stop, or that a power cap lengthens."""
         return self.suspend or self.cap or self.scale
 
 
 class Lives(NamedTuple):
-    """Times in which replicas of services run, whatever the schedule, each on one node, [L]."""
+    """Times at which service replicas run under every schedule, each on one node, [L]."""
 
-    job: Integers  # place in the world's jobs
+    job: Integers  # index in the world's jobs
     begin_s: Floats
     end_s: Floats
 
 
 class Limits(NamedTuple):
-    """What all of some schedules keep to; a bound that allows it holds for each of them."""
+    """The limits within which several schedules stay; a bound within them holds for each."""
 
     latest_end_s: Floats  # [J] of jobs
     lives: Lives
-    never_ran: npt.NDArray[np.bool_]  # [J] under one of them at least
+    never_ran: npt.NDArray[np.bool_]  # [J] under at least one of the schedules
     freedom: Freedom
 
 
 def limits_of(world: World, *schedules: Schedule) -> Limits:
-    """Return what the schedules keep to; without any, jobs run by their deadlines, and all do."""
+    """Return the limits of the schedules; without any, all jobs run, by their deadlines."""
     never_ran = np.zeros(world.jobs.arrival_s.size, dtype=np.bool_)
     for schedule in schedules:
         never_ran |= np.isnan(schedule.start_s)
@@ -59,8 +59,8 @@ def limits_of(world: World, *schedules: Schedule) -> Limits:
 def latest_ends(world: World, *schedules: Schedule) -> Floats:
     """Return until when each job may run for a bound on these schedules, [J].
 
-    It is the deadline, or the latest end in any of them, so that it also bounds those that miss; no
-    limit where there is neither.
+    This is the later of the deadline and the latest end in any schedule, so that the bound also
+    holds for missed deadlines. Infinity if there is neither.
     """
     deadlines_s = world.jobs.deadline_s
     latest: Floats = np.where(np.isfinite(deadlines_s), deadlines_s, -np.inf)
@@ -70,9 +70,9 @@ def latest_ends(world: World, *schedules: Schedule) -> Floats:
 
 
 def freedom_of(world: World, schedules: Sequence[Schedule]) -> Freedom:
-    """Return what any of the schedules did beside running jobs in one piece at full speed.
+    """Return what any of the schedules did other than run jobs in one piece at full speed.
 
-    To be stopped by a node that fails is no freedom.
+    A stop by a node failure does not count.
     """
     return Freedom(
         suspend=any(_suspends(each) for each in schedules),
@@ -82,19 +82,19 @@ def freedom_of(world: World, schedules: Sequence[Schedule]) -> Freedom:
 
 
 def lives_of(world: World, *schedules: Schedule) -> Lives:
-    """Return when replicas run under all schedules that ran them, cut where any of these moves one.
+    """Return when replicas run under all schedules that ran them, split where any of them moved.
 
-    A replica that none of them ran, or where there are no schedules, runs for all of its life.
+    A replica that no schedule ran runs for all of its life.
     """
     jobs = world.jobs
-    told = np.flatnonzero(is_replica(jobs))
+    replicas = np.flatnonzero(is_replica(jobs))
     ran_in = sum((np.isfinite(each.start_s) for each in schedules), np.zeros(jobs.arrival_s.size))
-    whole = told[ran_in[told] == 0]
+    whole = replicas[ran_in[replicas] == 0]
     parts = [(whole, jobs.arrival_s[whole], jobs.leaves_at_s[whole])]
     for schedule in schedules:
         ran = schedule.run_segments
         end_s = np.minimum(ran.end_s, jobs.leaves_at_s[ran.job])
-        kept = np.isin(ran.job, told) & (ran.start_s < end_s)
+        kept = np.isin(ran.job, replicas) & (ran.start_s < end_s)
         parts.append((ran.job[kept], ran.start_s[kept], end_s[kept]))
     job, begin_s, end_s = (np.concatenate(column) for column in zip(*parts, strict=True))
     ends = np.concatenate([np.stack([job, begin_s]), np.stack([job, end_s])], axis=1)
@@ -106,7 +106,7 @@ def lives_of(world: World, *schedules: Schedule) -> Lives:
 
 
 def _suspends(schedule: Schedule) -> bool:
-    """Tell whether any job stopped, and went on, that no failure of a node had stopped."""
+    """Return whether any job stopped, and went on, without a node failure."""
     ran, stopped = schedule.run_segments.of_jobs, stops_by_failures(schedule)
     before = np.flatnonzero(np.diff(ran.job) == 0)
     stops = zip(ran.job[before].tolist(), ran.end_s[before].tolist(), strict=True)
@@ -114,6 +114,6 @@ def _suspends(schedule: Schedule) -> bool:
 
 
 def _scales(world: World, schedule: Schedule) -> bool:
-    """Tell whether any job ran with more workers than it asks for."""
+    """Return whether any job ran with more workers than it asks for."""
     ran = schedule.run_segments
     return bool((ran.worker >= world.jobs.workers[ran.job]).any())

@@ -1,4 +1,4 @@
-"""The least that bringing a job's data to a zone can take, for bounds."""
+"""The least time and cost of transferring a job's data to a zone, for bounds."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from greensched_simulator.world.world import World
 
 
 class Move(NamedTuple):
-    """What a job pays at least that runs in a zone where its data does not lie at first."""
+    """The least that a job pays for running in another zone than its data."""
 
     wait_s: float
     cost: float  # joules, grams or money
@@ -23,18 +23,17 @@ _NOTHING = Move(0.0, 0.0)
 
 
 class Moves:
-    """The least of all links into each zone: a job may come there by way of others.
+    """The least figures of all links into each zone: data may come by way of other zones.
 
-    With `suspend` jobs may stop and go on, as those that can be suspended then do, and as all do
-    that run on nodes that fail.
+    With `suspend`, jobs that can be suspended may stop and go on. With node failures all jobs may.
     """
 
     def __init__(self, world: World, signal: Signal, until_s: float, *, suspend: bool) -> None:
         self._jobs, zones = world.jobs, len(world.zones)
-        # Of a job that goes on, all data lies where its first worker ran.
+        # A resumed job's data lies where its first worker ran, for all workers.
         goes_on = suspend & np.isfinite(world.jobs.save_every_s) | (world.outages.node.size > 0)
         self._times = np.where(goes_on, 1.0, world.jobs.workers)
-        self._least = np.zeros((3, zones))  # seconds, seconds and cost for each byte
+        self._least = np.zeros((3, zones))  # seconds, seconds per byte, cost per byte
         if world.links.size == 0:
             return
         cost = world.links[PRICE_PER_BYTE if signal == "cost" else J_PER_BYTE]
@@ -45,7 +44,7 @@ class Moves:
         self._least = np.where(np.eye(zones, dtype=np.bool_), np.inf, links).min(axis=1)
 
     def of(self, job: int, zone: int) -> Move:
-        """Return what a job that runs in a zone takes at least for its data to be there."""
+        """Return the least wait and cost for a job's data to be in the zone where it runs."""
         size = float(self._jobs.data_bytes[job])
         if size == 0.0 or self._jobs.data_zone[job] == zone:
             return _NOTHING
@@ -54,7 +53,7 @@ class Moves:
 
 
 def _cleanest(world: World, until_s: float) -> Floats:
-    """Return each zone's least carbon intensity until then, [Z]; g/kWh, 0 where it is missing."""
+    """Return each zone's least carbon intensity until `until_s`, [Z]; g/kWh, 0 if missing."""
     least = []
     for series in zone_series(world):
         first, last = steps_at(np.array([0.0, until_s]), series.times_s)

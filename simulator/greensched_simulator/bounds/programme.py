@@ -1,4 +1,4 @@
-"""The linear programme of a bound: each task takes the cheapest of its choices that have room."""
+"""The linear programme of a bound: each task takes its cheapest choices that have room."""
 
 from collections.abc import Sequence
 
@@ -16,34 +16,34 @@ _Entries = list[tuple[Integers, Integers, Floats]]  # row, variable, amount
 
 
 class Programme:
-    """Gathers the programme task by task, and solves it; a task is a job, or a part of one."""
+    """Builds the programme task by task, and solves it; a task is a job, or a part of one."""
 
     def __init__(self, jobs: JobArrays, groups: Sequence[AlikeNodes], slots: int) -> None:
         self._asked = (jobs.cpu_cores, jobs.memory_bytes, jobs.gpus)
         self._groups, self._slots = groups, slots
         self.variables = 0
         self._task = -1
-        self._first = 0  # variable of the task
+        self._first = 0  # first variable of the task
         self._cost: list[Floats] = []
-        self._done: _Entries = []  # work, of each task
+        self._done: _Entries = []  # work of each task
         self._filled: _Entries = []
-        self._alone: _Entries = []  # a job runs at one place
+        self._alone: _Entries = []  # a job runs on one group at a time
 
     def begin(self) -> None:
-        """Begin a task: what is added from now on are its choices."""
+        """Begin a task; later calls add its choices."""
         self._task, self._first = self._task + 1, self.variables
 
     @property
     def is_possible(self) -> bool:
-        """Tell whether there is any choice for the task."""
+        """Return whether the task has any choice."""
         return self.variables > self._first
 
     def leave_undone(self, cost: float) -> None:
-        """Let the task be left undone, for what is charged."""
+        """Add the choice to leave the task undone, for a charge."""
         self._take(np.array([cost]), np.ones(1))
 
     def add(self, job: int, place: int, choices: Choices, workers: float) -> None:
-        """Take in what a job of at least so many workers may do on the group at `place`."""
+        """Add the choices of a job of at least `workers` workers on the group at `place`."""
         if choices.slot.size == 0:
             return
         variable = self._take(choices.cost, choices.work)
@@ -58,7 +58,7 @@ class Programme:
             self._alone.append((self._task * self._slots + slots, variable[place_in], shares))
 
     def _take(self, cost: Floats, work: Floats) -> Integers:
-        """Return new variables of the task."""
+        """Add and return new variables of the task."""
         variable = np.arange(self.variables, self.variables + cost.size)
         self.variables += cost.size
         self._cost.append(cost)
@@ -66,7 +66,7 @@ class Programme:
         return variable
 
     def least(self, name: str) -> float:
-        """Return the least cost; raise BadInput when the solver finds none."""
+        """Return the least cost; raise BadInput if the solver fails."""
         if self.variables == 0:
             return 0.0
         filled, alone = _stacked(self._filled), _stacked(self._alone)
@@ -98,12 +98,12 @@ def _stacked(entries: _Entries) -> tuple[Integers, Integers, Floats]:
 
 
 def _numbered(rows: Integers) -> Integers:
-    """Return rows numbered from 0 without holes."""
+    """Return the rows renumbered from 0 without gaps."""
     return np.unique(rows, return_inverse=True)[1].astype(np.int64)
 
 
 def _most(rows: Integers, shares: Floats) -> Floats:
-    """Return the greatest share of each row; these are `_numbered`."""
+    """Return the greatest share of each row; `rows` come from `_numbered`."""
     most = np.zeros(int(rows.max(initial=-1)) + 1)
     np.maximum.at(most, rows, shares)
     return most

@@ -1,12 +1,14 @@
-"""What panels and batteries can save of a bill at most, whatever runs when.
+"""The most that panels and batteries can save of a bill under any schedule.
 
-A joule that a zone draws from its panels or its battery is one that it need not import, so that no
-schedule saves more than the lesser of two sums. In the one each joule that panels yield is worth
-the signal of its moment or, through the battery, the highest one still to come, less what is lost;
-in the other panels serve at any moment no more than the nodes can draw, and the battery gives all
-the time what it can at most. A bill that could only shrink by so much is no less than its bound
-without panels minus that; nor is it less than what importing the most that nodes can draw earns
-while prices are negative.
+A joule that a zone draws from its panels or battery need not be imported. No schedule saves more
+than the lesser of two sums:
+
+- Each joule of the panels is worth the signal of its moment or, through the battery, the highest
+  signal still to come, less the battery's losses.
+- Panels serve no more than the nodes can draw, and the battery always discharges at its maximum.
+
+So a bill is at least its bound without panels minus that saving. It is also at least what importing
+the most that nodes can draw earns while prices are negative.
 """
 
 import numpy as np
@@ -19,15 +21,15 @@ from greensched_simulator.world.world import World, highest_watts
 
 
 def saved_by_panels(world: World, signal: Signal, until_s: float) -> tuple[float, float]:
-    """Return what panels can save at most until then, and what no bill with them is below.
+    """Return the most that panels can save until `until_s`, and a lower bound on bills with them.
 
-    Raises BadInput where their yield is not known.
+    Raises BadInput if their yield is missing.
     """
     saved, least = 0.0, 0.0
     nodes, grids = world.nodes, world.grids
     most_w = highest_watts(world) * nodes.pue
     for zone, series in enumerate(zone_series(world)):
-        assert series.pue_relative is not None, "a world's series tell it"
+        assert series.pue_relative is not None, "a world's series have their PUE"
         times_s = np.append(np.clip(series.times_s, 0.0, until_s), until_s)
         length_s = np.diff(times_s)
         kept = length_s > 0.0

@@ -1,4 +1,4 @@
-"""Ways in which one job may run on one group of nodes, slot by slot: what a bound chooses among."""
+"""The choices of a bound: ways in which a job may run on a group of nodes, slot by slot."""
 
 from typing import NamedTuple
 
@@ -11,17 +11,17 @@ _EPSILON_S = 1e-6
 
 
 class Choices(NamedTuple):
-    """What one job may do on one group: a variable for each slot, [V]."""
+    """The choices of one job on one group: a variable for each slot, [V]."""
 
     slot: Integers
     cost: Floats  # of the whole job, or of running all of the slot
     work: Floats  # of the job, done by a variable of 1
     filled: Floats  # [V,W] share of the slots from `slot` on that it fills
-    is_alone: bool  # all such variables of a slot together fill no more than one of them could
+    is_alone: bool  # a slot's variables together fill no more than one of them could alone
 
 
 def _slots(begin_s: float, end_s: float, slot_s: float) -> tuple[Integers, Floats, Floats]:
-    """Return the slots that an interval touches, and where its part of each begins and ends."""
+    """Return the slots that an interval touches, and the begin and end of its part of each."""
     first = int(begin_s // slot_s)
     slot = np.arange(first, max(int(np.ceil(end_s / slot_s)), first + 1))
     return slot, np.maximum(slot * slot_s, begin_s), np.minimum((slot + 1) * slot_s, end_s)
@@ -53,7 +53,7 @@ def starts(
 def pieces(
     course: CostCourse, begin_s: float, end_s: float, runtime_s: float, slot_s: float
 ) -> Choices:
-    """Return a variable for each slot: the share of it in which the job runs, at its best time."""
+    """Return a variable for each slot: the share in which the job runs, at the best time in it."""
     if end_s - begin_s < runtime_s - _EPSILON_S:
         return Choices(
             np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros((0, 1)), is_alone=True
@@ -69,7 +69,7 @@ def pieces(
 
 
 def stay(course: CostCourse, begin_s: float, end_s: float, slot_s: float) -> Choices:
-    """Return the only variable of who runs from one time to another."""
+    """Return the single variable of a replica that runs from one time to another."""
     slot, first_s, last_s = _slots(begin_s, end_s, slot_s)
     cost, filled = np.array([course.of(begin_s, end_s)]), (last_s - first_s)[None, :] / slot_s
     return Choices(slot[:1], cost, np.ones(1), np.maximum(filled, 0.0), is_alone=False)
