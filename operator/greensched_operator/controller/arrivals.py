@@ -71,7 +71,7 @@ class Arrivals:
             if work.created_s is not None and self._wall.now() - work.created_s > _OLD_S:
                 continue
             with self._isolated(work):
-                shadowed += self._look_at(work, rules)
+                shadowed += self._explain(work, rules)
         if shadowed:
             with self._isolated(shadowed[0].work):
                 now = situation([])
@@ -81,7 +81,7 @@ class Arrivals:
                     self._report_shadow(one)
                     self._recorder.planned(one, now, is_shadow=True)
 
-    def _look_at(self, work: Work, rules: HoldRules) -> list[MayWait]:
+    def _explain(self, work: Work, rules: HoldRules) -> list[MayWait]:
         """Report why a workload is not held; return it where mode shadow would hold it."""
         terms, resolved = terms_of(work, rules)
         if resolved.fault:

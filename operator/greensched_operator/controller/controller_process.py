@@ -282,12 +282,12 @@ class ControllerProcess:
         ledger = server(Starlette(routes=self.ledger.routes()), "127.0.0.1", settings.ledger_port)
         serving = asyncio.create_task(run_servers([health, ledger], stop))
         leading = asyncio.create_task(self._lead(stop))
-        saying = asyncio.create_task(say_when_late(self.ready, self._client, settings))
+        late_report = asyncio.create_task(say_when_late(self.ready, self._client, settings))
         try:
             await asyncio.wait([serving, leading], return_when=asyncio.FIRST_COMPLETED)
         finally:
             stop.set()
-            saying.cancel()
+            late_report.cancel()
             ended = await asyncio.gather(serving, leading, return_exceptions=True)
             await self._tasks.stop()
             await self._lease_tasks.stop()

@@ -115,7 +115,7 @@ class _Known:
 
     waiting: MayWait
     estimates: Estimates
-    at_once: Amounts  # estimate of a start at the time of the latest planning
+    latest_run_now: Amounts  # estimate of a start at the time of the latest planning
     is_shadow: bool
     is_released: bool = False
 
@@ -151,11 +151,11 @@ class Recorder:
         """Record a plan; a plan to start now is recorded by its release alone."""
         waiting, uid = planned.waiting, planned.waiting.work.runs_as.uid
         known, fresh = self._estimates.get(uid), estimates_of(planned, situation)
-        at_once, is_first = fresh.run_now, known is None
+        latest_run_now, is_first = fresh.run_now, known is None
         if known is not None:  # if not held, it would have started on arrival
             fresh = replace(fresh, run_now=known.estimates.run_now)
         estimates = self._with_spent(uid, fresh)
-        self._estimates[uid] = _Known(waiting, estimates, at_once, is_shadow)
+        self._estimates[uid] = _Known(waiting, estimates, latest_run_now, is_shadow)
         if planned.is_now and not is_shadow:
             return  # its release is recorded immediately after
         record = self._record(What.PLANNED, waiting, estimates)
@@ -178,7 +178,9 @@ class Recorder:
             record = LedgerRecord(what=what, at=self._clock.now(), subject=subject_of(release.work))
         else:
             if release.reason not in _AS_PLANNED and what is What.RELEASED:
-                known = replace(known, estimates=replace(known.estimates, planned=known.at_once))
+                known = replace(
+                    known, estimates=replace(known.estimates, planned=known.latest_run_now)
+                )
             self._estimates[release.work.runs_as.uid] = replace(known, is_released=True)
             record = self._record(what, known.waiting, known.estimates)
         if record.run_now_start is None:

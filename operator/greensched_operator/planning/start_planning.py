@@ -89,8 +89,8 @@ def plan_starts(
     plan, begin_s = core_plan(situation), slot_begin(situation.now_s)
     in_slots = _in_slots(waiting, plan, begin_s, situation)
     groups = _gangs([one for one in waiting if one.work.uid not in in_slots])
-    asked = [_asked(group, situation) for group in groups]
-    chosen = _chosen(asked, groups, plan, begin_s, situation)
+    requests = [_start_request(group, situation) for group in groups]
+    chosen = _chosen(requests, groups, plan, begin_s, situation)
     planned = [
         _planned(one, group, choice, situation)
         for group, choice in zip(groups, chosen, strict=True)
@@ -146,22 +146,22 @@ def _in_slots(
 
 def interruptible(one: MayWait, situation: Situation) -> Interruptible:
     """Return the request for slots of work that may be suspended."""
-    asked, restart_s = _asked([one], situation), one.terms.restart_s
+    request, restart_s = _start_request([one], situation), one.terms.restart_s
     return Interruptible(
-        runtime_s=asked.runtime_s,
-        latest_s=asked.latest_s,
-        cpu_cores=asked.cpu_cores,
-        weights=asked.weights,
-        when=asked.when,
+        runtime_s=request.runtime_s,
+        latest_s=request.latest_s,
+        cpu_cores=request.cpu_cores,
+        weights=request.weights,
+        when=request.when,
         restart_s=0.0 if restart_s is None else restart_s,
         most_restarts=one.terms.most_restarts,
         from_s=one.terms.start_from_s,
-        kept_start_s=asked.kept_start_s,
+        kept_start_s=request.kept_start_s,
     )
 
 
 def _chosen(
-    asked: Sequence[StartRequest],
+    requests: Sequence[StartRequest],
     groups: Sequence[Sequence[MayWait]],
     plan: CorePlan,
     begin_s: float,
@@ -176,7 +176,7 @@ def _chosen(
         answers = plan_all(
             situation.outlooks.outlook,
             plan,
-            [asked[place] for place in places],
+            [requests[place] for place in places],
             begin_s,
             thresholds=Thresholds(least_saving=saving),
         )
@@ -192,7 +192,7 @@ def _gangs(waiting: Sequence[MayWait]) -> list[list[MayWait]]:
     return list(groups.values())
 
 
-def _asked(group: Sequence[MayWait], situation: Situation) -> StartRequest:
+def _start_request(group: Sequence[MayWait], situation: Situation) -> StartRequest:
     first = group[0]
     allowed = situation.zones_for(first)
     names = [zone.name for zone in situation.zones]

@@ -1,4 +1,4 @@
-"""What starts held work when all else is dead: the releaser; and, before an uninstall, all of it.
+"""Starts held work when the controller is dead, and all held work before an uninstall.
 
 Imports `kueue`, `objects`, `runtime` and `webhook` (its probes). Begin with `releaser.py`.
 """

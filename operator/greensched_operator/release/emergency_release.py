@@ -1,9 +1,10 @@
-"""Starts all held work of the cluster, and ends: what an uninstall does before the operator goes.
+"""Starts all held work of the cluster, then ends; an uninstall runs it before deleting the rest.
 
-First the webhook's configuration goes, so that nothing new is held whatever Helm takes away next:
-it deletes accounts before webhooks. Then what is held is started, and the emergency release is
-turned on, so that the operator pauses nothing either. The switch goes with the ServiceAccount that
-`emergency_release_owner` names, which an uninstall deletes: whoever installs again holds again.
+It first deletes the webhook's configuration, so that nothing new is held while Helm uninstalls:
+Helm deletes accounts before webhooks. Then it starts held work and turns the emergency release on,
+so that the operator pauses nothing either. The emergency release's ConfigMap is owned by the
+ServiceAccount that `emergency_release_owner` names. An uninstall deletes both, so that a new
+installation holds work again.
 """
 
 import asyncio
@@ -32,10 +33,10 @@ from greensched_operator.runtime.settings import OperatorSettings
 
 log = structlog.get_logger()
 
-_PAUSE_S = 2.0  # between two looks: what the webhook let through meanwhile is in the next
-_LOOKS_WITHOUT = 3  # what was being reviewed as the webhook went comes within 2 s
+_PAUSE_S = 2.0  # between two lists: work that the webhook held meanwhile is in the next
+_EMPTY_LISTS = 3  # reviews in flight when the webhook was deleted end within 2 s
 _AT_ONCE = 8  # patches in flight
-_MOST_NAMED = 20  # of those that could not be started
+_MOST_NAMED = 20  # workloads in the message that could not be started
 
 
 class _OwnerMeta(msgspec.Struct):
@@ -48,12 +49,12 @@ class _Owner(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class EmergencyReleaseOutcome:
-    """What became of the held work."""
+    """The result of an emergency release."""
 
     released: int
-    left: tuple[str, ...]  # what is still held, and why
-    fault: str = ""  # what else keeps it from being done
-    note: str = ""  # what is to be seen to, though it is done
+    left: tuple[str, ...]  # workloads that are still held, and why
+    fault: str = ""  # any other reason why it is not done
+    note: str = ""  # a warning, even if it is done
 
     @property
     def is_done(self) -> bool:
@@ -62,33 +63,36 @@ class EmergencyReleaseOutcome:
 
     @property
     def text(self) -> str:
-        """Return it as a sentence for whoever uninstalls."""
-        told = f"released {self.released} held workloads"
+        """Return a message for the user who uninstalls."""
+        released = f"released {self.released} held workloads"
         if self.is_done:
-            return "; ".join(filter(None, [f"{told}; none is still held", self.note]))
+            return "; ".join(filter(None, [f"{released}; none is still held", self.note]))
         more = f", and {len(self.left) - _MOST_NAMED} more" if len(self.left) > _MOST_NAMED else ""
         held = f"{len(self.left)} still held: {', '.join(self.left[:_MOST_NAMED])}{more}"
-        return "; ".join((told, *([held] if self.left else []), *filter(None, [self.fault])))
+        return "; ".join((released, *([held] if self.left else []), *filter(None, [self.fault])))
 
 
 class EmergencyRelease:
-    """Releases by lists, not watches: it lives for a minute."""
+    """Releases by lists, not watches, as it lives for about a minute."""
 
     def __init__(self, settings: OperatorSettings, client: ApiClient, clock: Clock) -> None:
-        """`clock` is that of the operator, which dates the releases."""
+        """Take the operator's `clock`, which dates the releases."""
         self._settings = settings
         self._client = client
         self._clock = clock
-        # By uid: of the last look, less what was started since.
+        # By uid: held at the last list, and not started since.
         self._held: dict[str, HeldObject] = {}
         self._workloads = HeldWorkloads(client)
-        self._seen: set[str] = set()  # uids of all that was held at some look
-        self._refused: dict[str, str] = {}  # why, by uid
+        self._seen: set[str] = set()  # uids of all work that any list showed as held
+        self._refused: dict[str, str] = {}  # the reason, by uid
         self._note = ""
-        self._fault = "it was ended before it could list held work"
+        self._fault = "it was stopped before it could list held work"
 
     async def run(self, stop: asyncio.Event) -> EmergencyReleaseOutcome:
-        """Return what was started, by us or meanwhile by the operator, and what could not be."""
+        """Release until nothing is held, `stop` is set or time is out, and return the outcome.
+
+        Work that the operator starts meanwhile counts as released.
+        """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._settings.emergency_release_timeout_s):
                 await self._until_none(stop)
@@ -101,28 +105,28 @@ class EmergencyRelease:
         )
 
     async def _until_none(self, stop: asyncio.Event) -> None:
-        is_unasked, is_on, looks_without = False, False, 0
-        while looks_without < _LOOKS_WITHOUT and not stop.is_set():
+        is_deleted, is_on, empty_lists = False, False, 0
+        while empty_lists < _EMPTY_LISTS and not stop.is_set():
             try:
-                is_unasked = is_unasked or await self._take_webhook_away()
+                is_deleted = is_deleted or await self._delete_webhook()
                 has_seen = await self._look()
                 await self._release()
                 is_on = is_on or await self._switch_on()
-                looks_without = 0 if has_seen else looks_without + 1
+                empty_lists = 0 if has_seen else empty_lists + 1
                 self._fault = ""
             except ApiUnavailable as fault:
                 self._fault = str(fault)
-                log.warning("asked again", reason=str(fault))
+                log.warning("an API call failed; trying again", reason=str(fault))
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_PAUSE_S):
                     await stop.wait()
 
-    async def _take_webhook_away(self) -> bool:
+    async def _delete_webhook(self) -> bool:
         name = self._settings.webhook_configuration
         try:
             await self._client.delete(f"{CONFIGURATIONS}/{name}")
         except ApiUnavailable as fault:
-            if fault.status == 403:  # the account of an older chart; the switch must do
+            if fault.status == 403:  # an older chart's account; the emergency release must do
                 self._note = f"MutatingWebhookConfiguration {name} could not be deleted: {fault}"
             elif fault.status != 404:
                 raise
@@ -153,7 +157,7 @@ class EmergencyRelease:
         return [{"apiVersion": "v1", "kind": "ServiceAccount", "name": name, "uid": uid}]
 
     async def _look(self) -> bool:
-        """Find what is held; tell whether anything is."""
+        """List held work; return whether there is any."""
         found: dict[str, HeldObject] = {}
         for kind, path, selector in ((WorkKind.JOB, JOBS, ""), (WorkKind.POD, PODS, UNBOUND)):
             async for page in self._client.pages(path, field_selector=selector):
@@ -188,7 +192,7 @@ class EmergencyRelease:
             else:
                 await self._client.patch(path, body, media_type(one.kind, one.queue_gates))
         except ApiUnavailable as fault:
-            if fault.status not in (404, 409):  # gone, or another of its name
+            if fault.status not in (404, 409):  # gone, or another object has its name
                 self._refused[one.uid] = str(fault)
                 return
         self._held.pop(one.uid, None)

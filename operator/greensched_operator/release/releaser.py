@@ -1,7 +1,7 @@
-"""Starts what is past its latest start, whatever has become of the operator.
+"""Starts work that is past its latest start, even if the controller is dead.
 
-It knows nothing of plans, forecasts and policies: it reads `latest-start` off the objects, and acts
-on that alone. What it cannot read there counts as past.
+It knows no plans, forecasts or policies: it reads only the annotation `latest-start` of objects. A
+value that it cannot read counts as past.
 """
 
 import asyncio
@@ -42,8 +42,8 @@ from greensched_operator.webhook.webhook_app import health_app
 log = structlog.get_logger()
 
 LOOKS_EVERY_S = 1.0
-_MOST_TOLD = 5
-_AT_ONCE = 8  # patches in flight: what is late goes first, and the API server is not flooded
+_MOST_LOGGED = 5
+_AT_ONCE = 8  # patches in flight: the latest go first, and the API server is not flooded
 
 
 class _Annotations(msgspec.Struct):
@@ -72,40 +72,42 @@ class _Spec(msgspec.Struct):
 
 
 class Stopped(msgspec.Struct):
-    """A Job or pod, read as far as a releaser must."""
+    """A Job or pod, with the fields that a releaser needs."""
 
     metadata: _Meta
     spec: _Spec
 
     @property
     def is_gated(self) -> bool:
-        """Return whether our gate is on it."""
+        """Return whether it has our gate."""
         gates = self.spec.schedulingGates or ()
         return bool(self.queue_gates) or any(gate.name == labels.GATE for gate in gates)
 
     @property
     def queue_gates(self) -> str | None:
-        """Return what keeps Kueue from a Job of its queues; see queue_gate.py."""
-        queue, said = self.metadata.labels, self.metadata.annotations
+        """Return the gates of a Job in a queue, "" without ours; None without a queue."""
+        queue, annotations = self.metadata.labels, self.metadata.annotations
         if queue is None or queue.queue is None:
             return None
-        return said.gated_by if said and is_ours_in(said.gated_by) else ""
+        return annotations.gated_by if annotations and is_ours_in(annotations.gated_by) else ""
 
     @property
     def until_s(self) -> float | None:
-        """Return until when we hold it, None where we do not.
+        """Return until when we hold it, None if we do not.
 
-        A typo holds nothing for ever, nor does a hold whose end was taken off: nobody but we
-        removes our gate, and what was held by us and not released is stopped by us.
+        A missing or unreadable latest start must not hold work for ever, so it counts as past. Only
+        GreenSched removes our gate, and work that it held and did not release is stopped by it.
         """
-        said = self.metadata.annotations or _Annotations()
-        is_suspended = self.spec.suspend and self.queue_gates is None  # else Kueue sees to that
+        annotations = self.metadata.annotations or _Annotations()
+        is_suspended = self.spec.suspend and self.queue_gates is None  # else Kueue controls suspend
         if not (self.is_gated or is_suspended):
             return None
-        latest = said.hold_until if said.latest_start is None else said.latest_start
+        latest = annotations.latest_start
+        if latest is None:
+            latest = annotations.hold_until
         if latest is not None:
             return _time_or_past(latest)
-        is_left = said.held_at is not None and said.released_at is None
+        is_left = annotations.held_at is not None and annotations.released_at is None
         return float("-inf") if self.is_gated or is_left else None
 
 
@@ -113,7 +115,7 @@ decode_stopped = msgspec.json.Decoder(Stopped).decode
 
 
 def held_object(kind: WorkKind, item: Stopped) -> HeldObject | None:
-    """Return what a releaser keeps of an object; None where we do not hold it."""
+    """Return the held object that a releaser keeps; None if we do not hold it."""
     meta, until_s = item.metadata, item.until_s
     if until_s is None:
         return None
@@ -121,7 +123,7 @@ def held_object(kind: WorkKind, item: Stopped) -> HeldObject | None:
 
 
 class HeldObjects:
-    """Keeps what is held, of one kind; all else is forgotten at once."""
+    """Keeps the held objects of one kind, and nothing of other objects."""
 
     def __init__(self, kind: WorkKind) -> None:
         self._kind = kind
@@ -135,11 +137,11 @@ class HeldObjects:
         return len(self._held)
 
     def list_began(self) -> None:
-        """A full list follows."""
+        """Begin a full list."""
         self._listed = set()
 
     def upsert(self, item: Stopped) -> None:
-        """An object is there or has changed."""
+        """Add, update or drop an added or changed object."""
         uid = item.metadata.uid
         held = held_object(self._kind, item)
         if held is None:
@@ -149,12 +151,12 @@ class HeldObjects:
         self._held[uid] = held
 
     def list_ended(self) -> None:
-        """Whatever was not in the list is gone."""
+        """Remove the objects that the list does not contain."""
         for uid in self._held.keys() - self._listed:
             del self._held[uid]
 
     def remove(self, item: Stopped) -> None:
-        """An object is gone."""
+        """Remove a deleted object."""
         self._held.pop(item.metadata.uid, None)
 
 
@@ -195,7 +197,7 @@ class Releaser:
         self.tasks = Tasks()
 
     def due(self) -> list[tuple[HeldObject, ReleaseReason]]:
-        """Return what is to be started now, the most overdue first."""
+        """Return the objects to start now, the most overdue first."""
         held = sorted((*self.jobs, *self.pods, *self.workloads), key=lambda each: each.until_s)
         if len(self._emergency):
             return [(each, ReleaseReason.EMERGENCY) for each in held]
@@ -203,7 +205,7 @@ class Releaser:
         return [(each, ReleaseReason.RELEASER) for each in held if each.until_s <= past_s]
 
     async def release_due(self) -> None:
-        """Start all that is due; what the API server refuses is tried again at the next look."""
+        """Start all due work; the next look tries again what the API server refuses."""
         self.metrics.held.set(len(self.jobs) + len(self.pods) + sum(1 for _ in self.workloads))
         slots = asyncio.Semaphore(_AT_ONCE)
 
@@ -211,16 +213,16 @@ class Releaser:
             async with slots:
                 return await self._release(held, reason)
 
-        told = await asyncio.gather(*(release(*each) for each in self.due()))
-        if faults := [fault for fault in told if fault]:  # thousands while nobody answers: one line
+        results = await asyncio.gather(*(release(*each) for each in self.due()))
+        if faults := [fault for fault in results if fault]:  # one line, even for thousands
             log.warning(
                 "due workloads could not be started; trying again",
                 workloads=len(faults),
-                first=faults[:_MOST_TOLD],
+                first=faults[:_MOST_LOGGED],
             )
 
     async def _release(self, held: HeldObject, reason: ReleaseReason) -> str:
-        """Start one; return "", or why it could not be."""
+        """Start an object; return "", or why it could not be started."""
         path = object_path(held.kind, held.namespace, held.name)
         body = release_patch(held.kind, held.uid, reason, self._clock.now(), held.queue_gates)
         try:
@@ -229,7 +231,7 @@ class Releaser:
             else:
                 await self._client.patch(path, body, media_type(held.kind, held.queue_gates))
         except ApiUnavailable as fault:
-            is_gone = fault.status in (404, 409)  # or another of its name
+            is_gone = fault.status in (404, 409)  # or another object has its name
             return "" if is_gone else f"{held.title}: {fault}"
         self.metrics.released.labels(held.kind).inc()
         log.info("started", path=path, reason=reason)
@@ -241,20 +243,20 @@ class Releaser:
             await asyncio.sleep(LOOKS_EVERY_S)
 
     def ready(self) -> str:
-        """Return "" while it sees what is held, and the emergency release."""
+        """Return "" while the releaser sees held work and the emergency release."""
         watches = (*self._watches, self._switch)
         missing = [each.path for each in watches if not each.health.synced]
         return f"waits for {', '.join(missing)}" if missing else self.sight.unseen()
 
     def alive(self) -> str:
-        """Return "" while all that should run does; an API server that is away ends nothing."""
+        """Return "" while all tasks run; an unreachable API server ends none of them."""
         return self.tasks.alive() or self.sight.stuck()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Release until `stop` is set."""
         app = health_app(self.metrics.registry, self.alive, self.ready)
         self.sight.begin(self.metrics.watch_age)
-        self.sight.follow(self._switch)  # who does not see it starts work in time all the same
+        self.sight.follow(self._switch)  # without it, work still starts in time
         self.tasks.start({each.path: each.run() for each in (*self._watches, self._switch)})
         if self._settings.kueue:
             self.tasks.start({"kueue": self.workloads.run(self.sight.follow)})
@@ -262,10 +264,10 @@ class Releaser:
         self.tasks.start({"releases": self._keep_looking(), "heartbeat": beating})
         settings = self._settings
         health = server(app, settings.health_host, settings.health_port)
-        saying = asyncio.create_task(say_when_late(self.ready, self._client, settings))
+        late_report = asyncio.create_task(say_when_late(self.ready, self._client, settings))
         try:
             await run_servers([health], stop, self.tasks.failed)
         finally:
-            saying.cancel()
+            late_report.cancel()
             await self.tasks.stop()
         self.tasks.raise_failed()

@@ -1,4 +1,4 @@
-"""The admission webhook: held at creation, or not, with the reason; and its certificate.
+"""The admission webhook, which holds workloads at their creation; and its certificate.
 
 Imports `holding`, `objects` and `runtime`. Begin with `admission.py`.
 """

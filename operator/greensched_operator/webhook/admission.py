@@ -1,4 +1,4 @@
-"""The webhook's decision, pure: a workload as it is created → held or not, as an AdmissionReview.
+"""The webhook's decision, pure: takes a new workload, returns an AdmissionReview, held or not.
 
 Wire format: admission.k8s.io/v1 (kubernetes.io/docs/reference/access-authn-authz/
 extensible-admission-controllers). A patch is RFC 6902 JSON, in base64.
@@ -50,7 +50,7 @@ class _Kind(msgspec.Struct):
 
 
 class AdmissionRequest(msgspec.Struct):
-    """request of an AdmissionReview; the object stays undecoded."""
+    """The request of an AdmissionReview; the object stays undecoded."""
 
     uid: str
     kind: _Kind
@@ -60,30 +60,28 @@ class AdmissionRequest(msgspec.Struct):
 
 
 class AdmissionReview(msgspec.Struct):
-    """What the API server sends."""
+    """The body that the API server sends."""
 
     request: AdmissionRequest
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewSurroundings:
-    """What a decision looks at beside the workload."""
+    """The input of a decision, apart from the workload."""
 
     scheduler_names: frozenset[str]
-    policy_for: Callable[
-        [str, str], Resolved
-    ]  # namespace, and the name that a workload gives or ""
+    policy_for: Callable[[str, str], Resolved]  # namespace, and the policy's name or ""
     cron_job: Callable[[str, str], CronJob | None]  # namespace, name
     is_emergency_release: bool = False  # nothing is held, all is released
-    kueue_gated_by: bool = False  # the Kueue of this cluster knows its annotation
-    is_releasable: bool = True  # somebody lives who would start what is held
+    kueue_gated_by: bool = False  # this cluster's Kueue supports the annotation
+    is_releasable: bool = True  # a leader or releaser is alive, and would start held work
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is answered: always admitted, sometimes patched."""
+    """The answer: always admitted, sometimes patched."""
 
-    outcome: str  # held, shadow, ignored, or why it is not held: a label of the counter
+    outcome: str  # held, shadow, ignored, or why it is not held; the counter's label value
     patch: tuple[dict[str, Any], ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -92,10 +90,10 @@ IGNORED = Verdict("ignored")
 
 
 def decide(request: AdmissionRequest, around: ReviewSurroundings, now_s: float) -> Verdict:
-    """Return what becomes of a workload that is created now; raises BadInput for no workload.
+    """Return the verdict on a workload that is created now; raises BadInput if it is none.
 
-    Marks of ours that it brings are those of the object it was copied from: they go. So does a
-    stop of ours that came with them, unless it is held anew: nobody else would take it away.
+    If it has our marks, it is a copy of another object: the patch removes them. It also removes a
+    suspension of ours, unless the workload is held again: nobody else would lift it.
     """
     if request.operation != "CREATE" or request.kind.kind not in (WorkKind.JOB, WorkKind.POD):
         return IGNORED
@@ -104,7 +102,7 @@ def decide(request: AdmissionRequest, around: ReviewSurroundings, now_s: float) 
     if work.scheduler not in around.scheduler_names:
         verdict = _no_opt_in(work, sorted(around.scheduler_names))
     elif work.is_served or shape.is_bound or not _may_hold(work, shape, around):
-        # Of a controller that waits for it; a pod on a node cannot be gated.
+        # `is_served`: a controller waits for it; `is_bound`: a pod on a node cannot be gated.
         verdict = IGNORED
     elif foreign := not_ours(work):
         verdict = Verdict("not-ours", warnings=_short([f"not held: {foreign}"]))
@@ -117,10 +115,10 @@ def decide(request: AdmissionRequest, around: ReviewSurroundings, now_s: float) 
 
 
 def _may_hold(work: Work, shape: "_Shape", around: ReviewSurroundings) -> bool:
-    """Return whether nobody else keeps it from starting, or we may do so beside Kueue.
+    """Return whether nothing else keeps the workload from starting, or we may gate it with Kueue.
 
-    A queue's Job is suspended by Kueue, which owns `suspend` there. What arrives stopped by us is a
-    copy of held work, or went by a webhook of ours before.
+    Kueue suspends the Jobs of its queues and owns their `suspend`. A workload that arrives stopped
+    by us is a copy of held work, or passed one of our webhooks before.
     """
     if not shape.is_queued:
         return not work.is_stopped or work.is_held
@@ -133,8 +131,8 @@ def _hold_or_not(
     cron_job = None
     if work.owner is not None and work.owner.kind == "CronJob":
         cron_job = around.cron_job(namespace, work.owner.name)
-    said = {**(cron_job.annotations if cron_job else {}), **work.annotations}
-    hold_request = read_hold_request(said, now_s, work.scheduled_s)
+    annotations = {**(cron_job.annotations if cron_job else {}), **work.annotations}
+    hold_request = read_hold_request(annotations, now_s, work.scheduled_s)
     resolved = around.policy_for(namespace, hold_request.policy)
     terms = hold_terms(hold_request, resolved.policy, cron_job)
     warnings = [resolved.fault] if resolved.fault else []
@@ -153,15 +151,15 @@ def _hold_or_not(
 
 
 def _no_opt_in(work: Work, names: list[str]) -> Verdict:
-    asked = [name for name in _ASKS if name in work.annotations]
-    if not asked:
+    found = [name for name in _ASKS if name in work.annotations]
+    if not found:
         return IGNORED
-    told = f"{asked[0]} has no effect without schedulerName: {' or '.join(names)}"
-    return Verdict("no-opt-in", warnings=_short([told]))
+    warning = f"{found[0]} has no effect without schedulerName: {' or '.join(names)}"
+    return Verdict("no-opt-in", warnings=_short([warning]))
 
 
 def answer(uid: str, verdict: Verdict) -> bytes:
-    """Return the AdmissionReview that says so."""
+    """Return the AdmissionReview of a verdict, as JSON."""
     response: dict[str, Any] = {"uid": uid, "allowed": True}
     if verdict.patch:
         response["patchType"] = "JSONPatch"
@@ -173,7 +171,7 @@ def answer(uid: str, verdict: Verdict) -> bytes:
 
 
 def read_review(body: bytes) -> AdmissionRequest:
-    """Return the request in an AdmissionReview; raises BadInput when it is none."""
+    """Return the request in an AdmissionReview; raises BadInput if the body is none."""
     try:
         return msgspec.json.decode(body, type=AdmissionReview).request
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
@@ -182,38 +180,38 @@ def read_review(body: bytes) -> AdmissionRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """Which parts of the object are there: a JSON patch cannot add to what is absent."""
+    """Which parts of the object exist: a JSON patch cannot add to an absent part."""
 
     found: JobObject | GatedPod
 
     @property
     def metadata(self) -> Meta:
-        """Return its metadata, annotations and labels whole."""
+        """Return its metadata, with all annotations and labels."""
         return self.found.metadata
 
     @property
     def is_bound(self) -> bool:
-        """Return whether it is a pod that names its node."""
+        """Return whether it is a pod with a node."""
         return isinstance(self.found, GatedPod) and bool(self.found.spec.nodeName)
 
     @property
     def scheduling_gates(self) -> list[SchedulingGate] | None:
-        """Return the gates of a pod; None without the list, and of a Job."""
+        """Return a pod's scheduling gates; None if it has no such list, or is a Job."""
         return self.found.spec.schedulingGates if isinstance(self.found, GatedPod) else None
 
     @property
     def is_queued(self) -> bool:
-        """Return whether a queue of Kueue takes it."""
+        """Return whether it is in a queue of Kueue."""
         return KUEUE_QUEUE in (self.metadata.labels or {})
 
     @property
     def has_our_gate(self) -> bool:
-        """Return whether it is a pod that arrives with our gate."""
+        """Return whether it is a pod that already has our gate."""
         return any(gate.name == labels.GATE for gate in self.scheduling_gates or ())
 
     @property
     def gates(self) -> str:
-        """Return who keeps Kueue from considering it, as it is written."""
+        """Return the annotation of the gates that keep Kueue from considering it."""
         return (self.metadata.annotations or {}).get(GATED_BY, "")
 
 
@@ -233,7 +231,7 @@ def _patch(
     else:
         if shape.scheduling_gates is None:
             patch.append(_add("/spec/schedulingGates", []))
-        if not shape.has_our_gate:  # no gate may be there twice
+        if not shape.has_our_gate:  # the API server refuses a gate twice
             patch.append(_add("/spec/schedulingGates/-", {"name": labels.GATE}))
     return tuple(patch)
 
@@ -247,8 +245,8 @@ def _unmarking(shape: _Shape) -> tuple[dict[str, Any], ...]:
     marks = sorted(labels.WRITTEN & (shape.metadata.annotations or {}).keys())
     patch = [{"op": "remove", "path": annotation_path(name)} for name in marks]
     if queue_gates(shape.metadata.labels, shape.metadata.annotations):
-        others, path = without_ours(shape.gates), annotation_path(GATED_BY)
-        patch.append(_add(path, others) if others else {"op": "remove", "path": path})
+        other_gates, path = without_ours(shape.gates), annotation_path(GATED_BY)
+        patch.append(_add(path, other_gates) if other_gates else {"op": "remove", "path": path})
     return tuple(patch)
 
 

@@ -1,4 +1,4 @@
-"""The webhook's certificate: made, kept in a Secret, and made anew long before it ends."""
+"""The webhook's certificate: created, stored in a Secret, and renewed long before it expires."""
 
 import base64
 import ipaddress
@@ -17,10 +17,10 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from greensched_core.errors import BadInput
 
 LIFETIME = timedelta(days=365)
-RENEWED_BEFORE = timedelta(days=120)  # so that a cluster that is off for months comes back
+RENEWED_BEFORE = timedelta(days=120)  # still valid in a cluster that was off for months
 _CLOCK_SKEW = timedelta(minutes=5)
-# A replica hears of a new one at once, and serves it 5 s later; where its watch has died without a
-# word, within 3 minutes. The clocks of who made it and of who asks may be 5 minutes apart.
+# A replica's watch shows a new pair immediately, and the replica serves it 5 s later; if its watch
+# died silently, within 3 minutes. The clocks of creator and checker may differ by 5 minutes.
 SPREADS_WITHIN = timedelta(minutes=10)
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 CERT, KEY = "tls.crt", "tls.key"  # keys of a Secret of type kubernetes.io/tls
@@ -28,7 +28,7 @@ CERT, KEY = "tls.crt", "tls.key"  # keys of a Secret of type kubernetes.io/tls
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A certificate and its private key, PEM; the certificate is its own authority."""
+    """A self-signed certificate and its private key, PEM."""
 
     cert: bytes
     key: bytes
@@ -39,7 +39,7 @@ class _SecretMeta(msgspec.Struct):
 
 
 class SecretObject(msgspec.Struct):
-    """A Secret as the API server writes it; data is base64."""
+    """A Secret in the API server's format; data is base64."""
 
     metadata: _SecretMeta = msgspec.field(default_factory=_SecretMeta)
     data: dict[str, str] | None = None
@@ -49,7 +49,7 @@ _decode_secret = msgspec.json.Decoder(SecretObject).decode
 
 
 def new_pair(hosts: Sequence[str], now_s: float) -> Pair:
-    """Return a self-signed pair for a server known by `hosts`, DNS names and IP addresses."""
+    """Return a self-signed pair for a server with `hosts`: DNS names and IP addresses."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "greensched-webhook")])
     now = datetime.fromtimestamp(now_s, UTC)
@@ -78,7 +78,7 @@ def new_pair(hosts: Sequence[str], now_s: float) -> Pair:
 
 
 def serves(pair: Pair, hosts: Sequence[str], now_s: float) -> bool:
-    """Return whether a pair is for these hosts and far enough from its end."""
+    """Return whether a pair is for these hosts and not yet due for renewal."""
     try:
         found = x509.load_pem_x509_certificate(pair.cert)
         key = serialization.load_pem_private_key(pair.key, None)
@@ -100,7 +100,7 @@ def has_spread(pair: Pair, now_s: float) -> bool:
 
 
 def certificates_in(bundle: bytes) -> tuple[bytes, ...]:
-    """Return the certificates (PEM) of a bundle, all written alike; what is none is left out."""
+    """Return the certificates of a bundle, as normalised PEM; invalid ones are left out."""
     return tuple(_certificates_in(bundle))
 
 
@@ -126,7 +126,7 @@ def secret_body(name: str, namespace: str, pair: Pair) -> bytes:
 
 
 def read_secret(raw: bytes | msgspec.Raw) -> Pair | None:
-    """Return the pair in a Secret, None where it holds none; raises BadInput for no Secret."""
+    """Return the pair in a Secret, None if it has none; raises BadInput for an invalid Secret."""
     try:
         data = _decode_secret(raw).data or {}
         cert, key = (base64.b64decode(data[name], validate=True) for name in (CERT, KEY))

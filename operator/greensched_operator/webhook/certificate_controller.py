@@ -1,4 +1,4 @@
-"""Keeps the webhook's Secret filled and the API server's trust in it, as the leader."""
+"""Keeps the webhook's certificate in its Secret, and trusted by the API server, as the leader."""
 
 import asyncio
 import base64
@@ -24,16 +24,16 @@ from greensched_operator.webhook.trust import Configuration, decode_configuratio
 
 log = structlog.get_logger()
 
-LOOKS_EVERY_S = 10.0  # an upgrade of the chart may have emptied what we wrote; nothing is held then
+LOOKS_EVERY_S = 10.0  # a chart upgrade may empty what we wrote, and then nothing is held
 TRIED_AGAIN_AFTER_S = 2.0  # without a certificate nothing is held
-_MOST_OLD = 2  # each try to write a Secret that is refused leaves a certificate that nobody serves
+_MOST_OLD = 2  # each refused write of the Secret leaves a trusted certificate that is never served
 
 
 class CertificateController:
-    """Makes the certificate, and has the API server trust it before it is served."""
+    """Creates the certificate, and makes the API server trust it before it is served."""
 
     def __init__(self, settings: OperatorSettings, client: ApiClient, clock: Clock) -> None:
-        """`clock` is the wall's: certificates are checked by others."""
+        """Take the wall `clock`: others check the certificates' dates by it."""
         self._settings = settings
         self._client = client
         self._clock = clock
@@ -41,7 +41,7 @@ class CertificateController:
         self._configuration = f"{CONFIGURATIONS}/{settings.webhook_configuration}"
 
     async def run(self) -> None:
-        """Look every few seconds, until cancelled."""
+        """Check every few seconds, until cancelled."""
         while True:
             pause_s = LOOKS_EVERY_S
             try:
@@ -55,7 +55,7 @@ class CertificateController:
             await asyncio.sleep(pause_s)
 
     async def look(self) -> None:
-        """Renew what is missing, foreign or near its end; raises ApiUnavailable."""
+        """Renew a missing, foreign or expiring certificate; raises ApiUnavailable."""
         settings, now_s = self._settings, self._clock.now()
         exists, pair = await self._stored()
         found = decode_configuration(await self._client.get(self._configuration))
@@ -63,15 +63,17 @@ class CertificateController:
             await self._keep_trusted(found, pair, now_s)
             return
         fresh = new_pair(settings.webhook_hosts, now_s)
-        # Replicas serve an old one until they have seen the new one, also one whose Secret is gone.
+        # Replicas serve an old pair until they see the new one, even if its Secret is gone.
         stored = pair.cert if pair is not None else b""
-        await self._trust(found, fresh.cert, stored, *found.trusted_beside(stored)[-_MOST_OLD:])
+        await self._trust(found, fresh.cert, stored, *found.other_trusted(stored)[-_MOST_OLD:])
         body = secret_body(settings.webhook_secret, settings.namespace, fresh)
         if exists:
             await self._client.patch(f"{self._secrets}/{settings.webhook_secret}", body)
         else:
             await self._client.create(self._secrets, body)
-        log.info("certificate made", secret=settings.webhook_secret, hosts=settings.webhook_hosts)
+        log.info(
+            "certificate created", secret=settings.webhook_secret, hosts=settings.webhook_hosts
+        )
 
     async def _stored(self) -> tuple[bool, Pair | None]:
         try:
@@ -83,17 +85,17 @@ class CertificateController:
         try:
             return True, read_secret(raw)
         except BadInput as fault:
-            log.warning("the webhook's Secret cannot be used; a new one is made", reason=str(fault))
+            log.warning("the webhook's Secret is unusable; creating a new one", reason=str(fault))
             return True, None
 
     async def _keep_trusted(self, found: Configuration, pair: Pair, now_s: float) -> None:
-        """Have the API server trust a pair, and, once all replicas serve it, nothing beside it."""
-        beside = found.trusted_beside(pair.cert)
+        """Make the API server trust a pair, and only it once all replicas serve it."""
+        older = found.other_trusted(pair.cert)
         if not found.trusts(pair.cert):
-            await self._trust(found, pair.cert, *beside[-_MOST_OLD:])
-        elif beside and has_spread(pair, now_s):
+            await self._trust(found, pair.cert, *older[-_MOST_OLD:])
+        elif older and has_spread(pair, now_s):
             await self._trust(found, pair.cert)
-            log.info("older certificates are no longer trusted", count=len(beside))
+            log.info("older certificates are no longer trusted", count=len(older))
 
     async def _trust(self, found: Configuration, *bundles: bytes) -> None:
         wanted = dict.fromkeys(each for bundle in bundles for each in certificates_in(bundle))

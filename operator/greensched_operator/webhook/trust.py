@@ -1,4 +1,4 @@
-"""Which certificates the API server trusts of the webhook: what its configuration says."""
+"""Reads which of the webhook's certificates the API server trusts, from its configuration."""
 
 import base64
 import binascii
@@ -13,13 +13,13 @@ class _ClientConfig(msgspec.Struct, frozen=True):
 
 
 class ConfiguredWebhook(msgspec.Struct, frozen=True):
-    """A webhook of a configuration, read as far as trust goes."""
+    """A webhook of a configuration, with the fields that decide trust."""
 
     name: str
     clientConfig: _ClientConfig = msgspec.field(default_factory=_ClientConfig)
 
     def trusted(self) -> tuple[bytes, ...]:
-        """Return the certificates (PEM) that the API server trusts of it."""
+        """Return the certificates (PEM) that the API server trusts for this webhook."""
         try:
             return certificates_in(base64.b64decode(self.clientConfig.caBundle))
         except binascii.Error:
@@ -27,17 +27,17 @@ class ConfiguredWebhook(msgspec.Struct, frozen=True):
 
 
 class Configuration(msgspec.Struct, frozen=True):
-    """A MutatingWebhookConfiguration, likewise."""
+    """A MutatingWebhookConfiguration, with the fields that decide trust."""
 
     webhooks: list[ConfiguredWebhook] | None = None
 
     def trusts(self, bundle: bytes) -> bool:
-        """Return whether the API server trusts all of a bundle (PEM) of each of its webhooks."""
+        """Return whether the API server trusts all of a bundle (PEM) for each of the webhooks."""
         wanted = set(certificates_in(bundle))
         return all(wanted <= set(each.trusted()) for each in self.webhooks or ())
 
-    def trusted_beside(self, bundle: bytes) -> tuple[bytes, ...]:
-        """Return what the API server trusts of any of its webhooks, and a bundle does not hold."""
+    def other_trusted(self, bundle: bytes) -> tuple[bytes, ...]:
+        """Return the certificates trusted for any of the webhooks that are not in a bundle."""
         trusted = dict.fromkeys(one for each in self.webhooks or () for one in each.trusted())
         return tuple(each for each in trusted if each not in certificates_in(bundle))
 
@@ -53,22 +53,22 @@ class Trust:
         self._is_listed = False
 
     def trusts(self, certificate: bytes) -> bool:
-        """Return whether the API server calls a webhook that has this certificate (PEM)."""
+        """Return whether the API server trusts a webhook that serves this certificate (PEM)."""
         return self._found is not None and self._found.trusts(certificate)
 
     def list_began(self) -> None:
-        """A list of one configuration, or of none, follows."""
+        """Begin a list of one configuration or none."""
         self._is_listed = False
 
     def list_ended(self) -> None:
-        """Without a configuration nobody calls."""
+        """Forget the configuration if the list does not contain it."""
         if not self._is_listed:
             self._found = None
 
     def upsert(self, item: Configuration) -> None:
-        """The configuration is there or has changed."""
+        """Store the added or changed configuration."""
         self._is_listed, self._found = True, item
 
     def remove(self, item: Configuration) -> None:
-        """The configuration is gone."""
+        """Forget the deleted configuration."""
         self._found = None

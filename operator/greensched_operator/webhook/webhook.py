@@ -1,4 +1,4 @@
-"""The webhook's process: watches what its answers stand on, and serves them over TLS."""
+"""The webhook's process: watches the inputs of its answers, and serves over TLS."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ SIGN_OF_LIFE = "a sign of life of the leader or a releaser"
 
 
 class _PairSink:
-    """Writes the newest pair to files, from which the server reads it."""
+    """Writes the newest pair to the files that the server reads."""
 
     def __init__(self, folder: Path) -> None:
         self.files = Certificates(folder / "tls.crt", folder / "tls.key")
@@ -41,13 +41,13 @@ class _PairSink:
         self.arrived = asyncio.Event()
 
     def list_began(self) -> None:
-        """A list of one Secret follows."""
+        """Do nothing at the begin of a list."""
 
     def list_ended(self) -> None:
-        """Without a Secret the last pair serves on."""
+        """Do nothing: without a Secret, the last pair stays in use."""
 
     def upsert(self, item: Pair | None) -> None:
-        """The Secret is there or has changed."""
+        """Write the pair of an added or changed Secret."""
         if item is None:
             return
         for path, content in ((self.files.key, item.key), (self.files.cert, item.cert)):
@@ -59,7 +59,7 @@ class _PairSink:
         self.arrived.set()
 
     def remove(self, item: Pair | None) -> None:
-        """Without a Secret the last pair serves on."""
+        """Do nothing: without a Secret, the last pair stays in use."""
 
 
 class WebhookProcess:
@@ -99,7 +99,7 @@ class WebhookProcess:
         self.health: Server | None = None
 
     def surroundings(self) -> ReviewSurroundings:
-        """Return what holds now."""
+        """Return the current input of decisions."""
         return ReviewSurroundings(
             frozenset(self._settings.scheduler_names),
             self.policy_for,
@@ -110,11 +110,11 @@ class WebhookProcess:
         )
 
     def policy_for(self, namespace: str, name: str) -> Resolved:
-        """Return the GreenPolicy of work in a namespace that names one, or "" for none."""
+        """Return the GreenPolicy for work in a namespace; `name` is the one it names, or ""."""
         return resolve(self.policies.by_name, namespace, name, self._settings.namespace)
 
     def ready(self) -> str:
-        """Return "" once it knows what it answers by, and listens."""
+        """Return "" once the webhook has its inputs and listens, else what it waits for."""
         missing = [each.path for each in self._watches if not each.health.synced]
         pair, settings = self._pair, self._settings
         if pair is not None and pair.arrived.is_set() and not self._trust.trusts(pair.certificate):
@@ -125,13 +125,13 @@ class WebhookProcess:
         if self.serving is None or not self.serving.started:
             secret = f"{settings.namespace}/{settings.webhook_secret}"
             missing.append(f"the certificate in Secret {secret}, which the controller makes")
-        # A replica that has not listened for long would hold nothing, whoever lives.
+        # A new replica would hold nothing until it hears a heartbeat, even if others are alive.
         if not (self._pulse.is_heard or self._pulse.has_listened):
             missing.append(SIGN_OF_LIFE)
         return f"waits for {', '.join(missing)}" if missing else ""
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Serve until `stop` is set; without a certificate yet, wait for one."""
+        """Wait for a certificate, and serve until `stop` is set."""
         settings = self._settings
         self.health = server(
             health_app(self.metrics.registry, self.tasks.alive, self.ready),
@@ -148,14 +148,14 @@ class WebhookProcess:
             self.tasks.start({f"{each.path}-{place}": each.run() for place, each in watches})
             self.tasks.start({"certificate": certificate.run()})
             serving = asyncio.create_task(run_servers([self.health], stop))
-            saying = asyncio.create_task(say_when_late(self.ready, self._client, settings))
+            late_report = asyncio.create_task(say_when_late(self.ready, self._client, settings))
             try:
                 await until_set(pair.arrived, stop, self.tasks.failed)
                 if pair.arrived.is_set():
                     await self._serve(pair.files, stop)
             finally:
                 stop.set()
-                saying.cancel()
+                late_report.cancel()
                 await serving
                 await self.tasks.stop()
         self.tasks.raise_failed()

@@ -1,4 +1,4 @@
-"""The webhook's routes: reviews over TLS, probes and metrics in the clear on another port."""
+"""The webhook's routes: reviews over TLS; probes and metrics over plain HTTP on another port."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -25,31 +25,31 @@ from greensched_operator.webhook.admission import (
 log = structlog.get_logger()
 
 MUTATE = "/mutate"
-# kube-apiserver takes requests of 3 MiB, and etcd stores 1.5; to decode 4 MiB takes 70 MB at worst.
+# kube-apiserver accepts 3 MiB, etcd stores 1.5 MiB; decoding 4 MiB takes at most 70 MB.
 MOST_BODY_BYTES = 4 * 2**20
 _MOST_TOGETHER_BYTES = 4 * MOST_BODY_BYTES
 
 
 class Webhook:
-    """Answers reviews; whatever goes wrong, the workload is admitted as it is."""
+    """Answers reviews; if anything fails, the workload is admitted unchanged."""
 
     def __init__(
         self, surroundings: Callable[[], ReviewSurroundings], metrics: WebhookMetrics, clock: Clock
     ) -> None:
-        """`surroundings` is asked at each review for what holds then."""
+        """Call `surroundings` at each review for the current input."""
         self._surroundings = surroundings
         self._metrics = metrics
         self._clock = clock
         self._bodies = Bodies(MOST_BODY_BYTES, _MOST_TOGETHER_BYTES)
 
     def review(self, body: bytes) -> bytes:
-        """Return the answer to one AdmissionReview; raises BadInput when it is none."""
+        """Return the answer to an AdmissionReview; raises BadInput if the body is none."""
         request = read_review(body)
         try:
             verdict = decide(request, self._surroundings(), self._clock.now())
         except BadInput as fault:
             verdict = Verdict("unreadable", warnings=(f"greensched: not held: {fault}"[:256],))
-        except Exception:  # our own fault must not keep anybody's work from running
+        except Exception:  # a bug of ours must not keep work from running
             log.exception("a review failed; the workload is admitted unchanged")
             verdict = Verdict("failed")
         self._metrics.reviews.labels(verdict.outcome).inc()
@@ -60,9 +60,9 @@ class Webhook:
         try:
             body = await self._bodies.read(request.scope, request.receive)
         except GoneAway:
-            return Response(status_code=400)  # which nobody reads
+            return Response(status_code=400)  # the client has closed the connection
         except BodyTooLarge:
-            return self._refused(413, f"no review is larger than {MOST_BODY_BYTES} bytes")
+            return self._refused(413, f"the review is larger than {MOST_BODY_BYTES} bytes")
         except TooManyBodies:
             message = "too many bytes of reviews are being read at once: try again"
             return self._refused(503, message, "crowded-out")
@@ -91,15 +91,15 @@ def webhook_app(webhook: Webhook) -> Starlette:
 def health_app(
     registry: CollectorRegistry, alive: Callable[[], str], ready: Callable[[], str]
 ) -> Starlette:
-    """Return probes and metrics; `alive` and `ready` return "" when all is well, else what is not.
+    """Return the application with probes and metrics, one for each of the operator's processes.
 
-    One application for each of the operator's processes.
+    `alive` and `ready` return "" if all is well, else the fault.
     """
 
-    def probe(told: Callable[[], str]) -> Callable[[Request], PlainTextResponse]:
+    def probe(check: Callable[[], str]) -> Callable[[Request], PlainTextResponse]:
         def answer_probe(_: Request) -> PlainTextResponse:
-            wrong = told()
-            return PlainTextResponse(wrong or "ok", status_code=503 if wrong else 200)
+            fault = check()
+            return PlainTextResponse(fault or "ok", status_code=503 if fault else 200)
 
         return answer_probe
 
