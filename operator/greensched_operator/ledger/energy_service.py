@@ -1,4 +1,4 @@
-"""The leader's measuring as a whole: pods' runs, the grid's past, and who asks Prometheus."""
+"""The leader's energy measurement as a whole: runs of pods, history of the grid, and queries."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 
 class EnergyService:
-    """All parts of measuring, wired; without a Prometheus nothing is measured."""
+    """All parts of measuring, wired; without Prometheus nothing is measured."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class EnergyService:
         self._http: httpx.AsyncClient | None = None
         self._measuring: Measuring | None = None
         metrics = MeasuringMetrics(registry)
-        # A meter's seconds are the wall's: on a clock that goes faster they would tell nothing.
+        # Meters use wall seconds, which do not fit the times of a faster clock.
         if not settings.prometheus_url or settings.clock_rate != 1.0:
             return
         self._http = httpx.AsyncClient(trust_env=False)
@@ -58,20 +58,20 @@ class EnergyService:
     def runs_before(
         self, inner: Sink[PlacedPod], pod_ended: Callable[[str, float | None, float], None]
     ) -> PodRuns:
-        """Return the sink that notes pods' runs and hands all on; `pod_ended` as it tells."""
+        """Return the sink that records pods' runs and passes all on; `pod_ended` as in PodRuns."""
         schedulers = frozenset(self._settings.scheduler_names)
         self._runs = PodRuns(inner, schedulers, self._nodes.site_of, WallClock(), pod_ended)
         return self._runs
 
     def ended(self, record: LedgerRecord) -> None:
-        """Have the record of an end completed, where there is a meter; returns at once."""
+        """Queue the record of an end for measuring, if there is a meter; returns immediately."""
         if self._measuring is None:
             self._take_pods(record.subject.uid or "")
         else:
             self._measuring.take(record)
 
     async def run(self) -> None:
-        """Note the grid and measure until cancelled."""
+        """Record the grid's history and measure until cancelled."""
         if self._measuring is None or self._http is None:
             await asyncio.Event().wait()
             return
@@ -83,8 +83,8 @@ class EnergyService:
         while True:
             try:
                 self._history.note(self._nodes.zone_names())
-            except Exception:  # our own fault: no ledger, no harm
-                log.exception("carbon and price could not be kept for measured energy")
+            except Exception:  # a bug of ours, which only affects the ledger
+                log.exception("carbon and price could not be recorded for measured energy")
             await asyncio.sleep(NOTED_EVERY_S)
 
     def _take_pods(self, workload_uid: str) -> list[Ran]:

@@ -14,8 +14,8 @@ from sqlalchemy.pool import NullPool, QueuePool
 
 from greensched_core.errors import BadInput
 
-_BUSY_S = 5.0  # how long another process's lock is waited for
-# A server that does not answer is given up; nothing of ours takes long.
+_BUSY_S = 5.0  # longest wait for another process's lock
+# Time limits for a server that does not answer; our statements are all short.
 _SERVER_OPTIONS = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
@@ -34,7 +34,7 @@ def file_of(database: str) -> Path | None:
 
 
 def shown(database: str) -> str:
-    """Return what may be printed of a path or a DSN: no password."""
+    """Return a path or a DSN without its password."""
     file = file_of(database)
     return str(file) if file else _server(database).render_as_string(hide_password=True)
 
@@ -44,12 +44,12 @@ def writing_engine(database: str) -> Engine:
     file = file_of(database)
     if file is None:
         return create_engine(_server(database), pool_size=1, connect_args=_SERVER_OPTIONS)
-    # IMMEDIATE: who shall write asks for the lock at once, and waits for it, not half-way through.
+    # IMMEDIATE: a writer waits for the lock at its beginning instead of half-way through.
     return _sqlite(lambda: _opened_to_write(file), "BEGIN IMMEDIATE", poolclass=QueuePool)
 
 
 def reading_engine(database: str) -> Engine:
-    """Return an engine that changes nothing; raise BadInput for an unknown kind of DSN."""
+    """Return a read-only engine; raise BadInput for an unknown kind of DSN."""
     file = file_of(database)
     if file is None:
         return create_engine(_server(database), poolclass=NullPool, connect_args=_SERVER_OPTIONS)
@@ -59,7 +59,7 @@ def reading_engine(database: str) -> Engine:
 def _server(database: str) -> URL:
     try:
         url = make_url(database)
-    except (ArgumentError, ValueError) as fault:  # the latter for a port that is no number
+    except (ArgumentError, ValueError) as fault:  # ValueError: the port is not a number
         raise BadInput(f"the ledger must be a file or postgresql://…: {fault}") from fault
     if url.drivername.partition("+")[0] not in ("postgresql", "postgres"):
         raise BadInput(f"the ledger must be a file or postgresql://…, not {url.drivername}://…")
@@ -71,7 +71,7 @@ def _sqlite(opened: Callable[[], sqlite3.Connection], begin: str, **options: Any
 
     @event.listens_for(engine, "begin")
     def _(connection: Connection) -> None:
-        # The module's own transactions leave out the statements that make tables.
+        # Transactions that the sqlite3 module begins do not cover CREATE TABLE.
         connection.exec_driver_sql(begin)
 
     return engine
@@ -82,7 +82,7 @@ def _opened_to_write(file: Path) -> sqlite3.Connection:
         file, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
     )
     try:
-        # In this order: a file's vacuuming is settled before its first table.
+        # auto_vacuum comes first: it must be set before the file's first table.
         for pragma in ("auto_vacuum=INCREMENTAL", "journal_mode=WAL", "synchronous=NORMAL"):
             connection.execute(f"PRAGMA {pragma}")
     except sqlite3.Error:
@@ -92,8 +92,8 @@ def _opened_to_write(file: Path) -> sqlite3.Connection:
 
 
 def _opened_to_read(file: Path) -> sqlite3.Connection:
-    # Where nothing can be written no log can be made either, which readers of WAL need; a file
-    # that has none and cannot be changed is read as it stands.
+    # Readers of WAL need a log, which cannot be created in a read-only folder. A file there without
+    # a log cannot change, so it is opened as immutable.
     log = file.with_name(f"{file.name}-wal")
     is_settled = not log.exists() and not os.access(file.parent, os.W_OK)
     mode = "immutable=1" if is_settled else "mode=ro"

@@ -1,7 +1,7 @@
-"""Asks every extender replica what it decided on a pod, through the API server's pods/portforward.
+"""Asks every extender replica for its decisions on a pod, by the API server's pods/portforward.
 
-Extenders explain themselves on loopback only. A port-forward costs the API server and a kubelet a
-connection each, so one to each replica is kept open, and a pod costs a request over it.
+Extenders serve their decisions only on loopback. A port-forward costs the API server and a kubelet
+one connection each, so one to each replica stays open; each pod then costs one request over it.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from greensched_core.port_forward import Forward, forwarding_session, open_forwa
 
 _SELECTOR = "app.kubernetes.io/part-of=greensched,app.kubernetes.io/component=extender"
 _PORT = 8889
-_LISTED_FOR_S = 30.0  # a new replica is found after this
+_LISTED_FOR_S = 30.0  # then replicas are listed again, and new ones are found
 _MOST_BYTES = 32 * 2**20  # of an answer: five decisions with thousands of nodes each
 _OK, _NOT_REMEMBERED = 200, 404
 
@@ -32,9 +32,9 @@ class _PodItem(msgspec.Struct):
 
 
 class ExtenderReplicas:
-    """All running extenders of a namespace; one that does not answer is left out and tried again.
+    """All running extenders of a namespace; one that does not answer is skipped this time.
 
-    An `AskReplicas` of placements. Closed by `close`.
+    It is an `AskReplicas` for placements; `close` closes it.
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class ExtenderReplicas:
         self._patience_s = patience_s
         self._session: aiohttp.ClientSession | None = None
         self._forwards: dict[str, Forward] = {}
-        self._turns: dict[str, asyncio.Lock] = {}  # one request at a time over each
+        self._turns: dict[str, asyncio.Lock] = {}  # one request at a time to each
         self._ports: dict[str, int] = {}
         self._listed_at = float("-inf")
 
     async def __call__(self, namespace: str, pod: str) -> Sequence[Mapping[str, Any]]:
-        """Return each replica's answer about a pod; raise ApiUnavailable when none can be listed.
+        """Return each replica's answer about a pod; raise ApiUnavailable if listing fails.
 
         A replica that remembers no decision, or does not answer, is left out.
         """
@@ -92,14 +92,14 @@ class ExtenderReplicas:
 
     async def _ask(self, replica: str, path: str) -> Mapping[str, Any] | None:
         async with self._turns.setdefault(replica, asyncio.Lock()):
-            # The other end closes what was idle for long: then one that is new is worth a try.
+            # The other end closes connections that were idle for long: then try a new one.
             for _ in range(2 if replica in self._forwards else 1):
                 try:
                     async with asyncio.timeout(self._patience_s):
                         return await self._answer(replica, path)
                 except (OSError, TimeoutError, ValueError, aiohttp.ClientError):
                     await self._drop(replica)
-                except BaseException:  # such as a cancellation: half an answer is on its way
+                except BaseException:  # such as a cancellation: part of an answer may still arrive
                     await self._drop(replica)
                     raise
         return None

@@ -1,4 +1,4 @@
-"""What can go wrong with a database, in the ledger's words."""
+"""Faults of databases, with the ledger's reasons."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -10,14 +10,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from greensched_core.errors import GreenSchedError
 from greensched_core.ledger_records import LossReason
 
-# Names of SQLite's codes begin with these; the first that fits holds.
+# Prefixes of the names of SQLite's error codes; the first match counts.
 _OF_SQLITE = (
     ("SQLITE_FULL", LossReason.DISK_FULL),
     ("SQLITE_BUSY", LossReason.LOCKED),
     ("SQLITE_LOCKED", LossReason.LOCKED),
     ("SQLITE_CORRUPT", LossReason.CORRUPT),
     ("SQLITE_NOTADB", LossReason.CORRUPT),
-    ("SQLITE_IOERR_WRITE", LossReason.DISK_FULL),  # a quota or a limit on the size of files
+    ("SQLITE_IOERR_WRITE", LossReason.DISK_FULL),  # a quota or a file size limit
     ("SQLITE_IOERR", LossReason.UNWRITABLE),
     ("SQLITE_READONLY", LossReason.UNWRITABLE),
     ("SQLITE_CANTOPEN", LossReason.UNWRITABLE),
@@ -26,14 +26,14 @@ _OF_SQLITE = (
     ("SQLITE_MISMATCH", LossReason.REFUSED),
     ("SQLITE_TOOBIG", LossReason.REFUSED),
 )
-# Classes of SQLSTATE, or whole ones (PostgreSQL's documentation, appendix A).
+# Prefixes of SQLSTATE: classes or whole codes (PostgreSQL's documentation, appendix A).
 _OF_POSTGRESQL = (
     ("53100", LossReason.DISK_FULL),
     ("53", LossReason.UNREACHABLE),  # too many connections, out of memory
     ("57", LossReason.UNREACHABLE),  # shutting down, statement cancelled
     ("58", LossReason.UNWRITABLE),
     ("08", LossReason.UNREACHABLE),
-    ("28", LossReason.UNREACHABLE),  # it does not let us in
+    ("28", LossReason.UNREACHABLE),  # login refused
     ("3D", LossReason.UNREACHABLE),  # no such database
     ("55P03", LossReason.LOCKED),
     ("40", LossReason.LOCKED),
@@ -48,7 +48,7 @@ _OF_POSTGRESQL = (
 
 
 class LedgerUnusable(GreenSchedError):
-    """The ledger cannot be written or read now; whoever decides goes on without it."""
+    """The ledger cannot be written or read now; decisions continue without it."""
 
     def __init__(self, reason: LossReason, message: str) -> None:
         super().__init__(message)
@@ -56,8 +56,8 @@ class LedgerUnusable(GreenSchedError):
 
 
 @contextmanager
-def told_as_ours() -> Iterator[None]:
-    """Raise LedgerUnusable, with its reason, for whatever the database raises."""
+def as_ledger_unusable() -> Iterator[None]:
+    """Raise LedgerUnusable, with its reason, for any exception of the database."""
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error, psycopg.Error, OSError, ValueError) as fault:
@@ -66,11 +66,11 @@ def told_as_ours() -> Iterator[None]:
 
 
 def reason_of(fault: BaseException) -> LossReason:
-    """Return why a database did not take what it was given."""
+    """Return the reason of a database's exception."""
     if isinstance(fault, sqlite3.Error):
         return _first(_OF_SQLITE, getattr(fault, "sqlite_errorname", ""), LossReason.OTHER)
     if isinstance(fault, psycopg.Error):
-        absent = isinstance(fault, psycopg.OperationalError)  # no server to give it a number
+        absent = isinstance(fault, psycopg.OperationalError)  # no server that sets an SQLSTATE
         otherwise = LossReason.UNREACHABLE if absent else LossReason.OTHER
         if isinstance(fault, psycopg.DataError):
             otherwise = LossReason.REFUSED

@@ -1,4 +1,4 @@
-"""The grid as it was: carbon and price of each zone, noted while they held."""
+"""The history of the grid: carbon and price of each zone, recorded as they were valid."""
 
 import math
 from bisect import bisect_right
@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from greensched_core.clock import Clock
 from greensched_core.signals.chain import GridSignals
 
-NOTED_EVERY_S = 5.0  # so that the zone of a node that is new is known as its first pod starts
+NOTED_EVERY_S = 5.0  # so that a new node's zone is known when the node's first pod starts
 _KEPT_S = 8 * 86_400.0  # longer than a Job runs
-_BEFORE_S = 2 * NOTED_EVERY_S  # for which the first note stands too: grids move by the quarter hour
-_LONGEST_GAP_S = 300.0  # between two notes; beyond, nobody knows what held
+_BEFORE_S = (
+    2 * NOTED_EVERY_S
+)  # before the first note, which counts there too: grids change by the quarter hour
+_LONGEST_GAP_S = 300.0  # between two notes; in a longer gap the values are unknown
 
 Known = tuple[float | None, float | None]  # carbon in g/kWh, price per MWh; None is no data
 _UNKNOWN: Known = (None, None)
@@ -19,14 +21,14 @@ _UNKNOWN: Known = (None, None)
 
 @dataclass(slots=True)
 class _Course:
-    """Values of one zone; each holds until the next start."""
+    """Values of one zone; each is valid until the next start."""
 
     starts: list[float] = field(default_factory=list)
     values: list[Known] = field(default_factory=list)
     noted_s: float = -math.inf
 
     def note(self, at_s: float, known: Known) -> None:
-        """Note what holds now."""
+        """Record the values that are valid now."""
         if self.starts and at_s - self.noted_s > _LONGEST_GAP_S:
             self._add(self.noted_s, _UNKNOWN)
         if not self.values or self.values[-1] != known:
@@ -40,7 +42,7 @@ class _Course:
         self.values.append(known)
 
     def mean(self, begin_s: float, until_s: float) -> Known:
-        """Return the means over a time; None where part of it is not known."""
+        """Return the means over a span; None where part of it is not known."""
         if self.starts and begin_s >= self.starts[0] - _BEFORE_S:
             begin_s = max(begin_s, self.starts[0])
         first = bisect_right(self.starts, begin_s) - 1
@@ -51,10 +53,10 @@ class _Course:
         totals: list[float | None] = [0.0, 0.0]
         for place in range(first, max(bisect_right(self.starts, until_s), first + 1)):
             end_s = self.starts[place + 1] if place + 1 < len(self.starts) else until_s
-            held_s = min(end_s, until_s) - max(self.starts[place], begin_s)
-            if held_s > 0:
+            valid_s = min(end_s, until_s) - max(self.starts[place], begin_s)
+            if valid_s > 0:
                 totals = [
-                    None if total is None or value is None else total + value * held_s
+                    None if total is None or value is None else total + value * valid_s
                     for total, value in zip(totals, self.values[place], strict=True)
                 ]
         length_s = until_s - begin_s
@@ -66,7 +68,7 @@ KnownNow = Callable[[str, float], Known]  # of a zone at a time
 
 
 def known_from(signals: GridSignals) -> KnownNow:
-    """Return what tells a zone's values as decisions go by them, fallbacks included."""
+    """Return a function that returns a zone's values as decisions use them, with fallbacks."""
 
     def known(zone: str, now_s: float) -> Known:
         state = signals.zone(zone, now_s)
@@ -76,7 +78,7 @@ def known_from(signals: GridSignals) -> KnownNow:
 
 
 class GridHistory:
-    """Remembers what the zones' signals were."""
+    """Remembers the past signals of all zones."""
 
     def __init__(self, known: KnownNow, clock: Clock) -> None:
         self._known = known
@@ -84,12 +86,12 @@ class GridHistory:
         self._courses: dict[str, _Course] = {}
 
     def note(self, zones: Iterable[str]) -> None:
-        """Note what holds in these zones now."""
+        """Record the values that are valid in these zones now."""
         now_s = self._clock.now()
         for zone in zones:
             self._courses.setdefault(zone, _Course()).note(now_s, self._known(zone, now_s))
 
     def mean(self, zone: str, begin_s: float, until_s: float) -> Known:
-        """Return the mean carbon and price of a zone over a time; None is no data."""
+        """Return the mean carbon and price of a zone over a span; None is no data."""
         course = self._courses.get(zone)
         return _UNKNOWN if course is None else course.mean(begin_s, until_s)

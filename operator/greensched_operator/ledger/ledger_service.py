@@ -1,4 +1,4 @@
-"""The leader's ledger as a whole: its database, its writer, and who tells it of placements."""
+"""The leader's ledger as a whole: database, writer, routes, and recorder of placements."""
 
 import asyncio
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class LedgerService:
         registry: CollectorRegistry,
         placement_lost: Callable[[], None],
     ) -> None:
-        """`placement_lost` is called for each placed pod that there was no time to record."""
+        """`placement_lost` is called for each placed pod that is not recorded for lack of time."""
         metrics = LedgerMetrics(registry)
         self.store = LedgerStore(settings.ledger)
         self._writer = LedgerWriter(
@@ -45,15 +45,15 @@ class LedgerService:
         self.placements = PlacementRecorder(self._extenders, self.write, clock, placement_lost)
 
     def routes(self) -> list[Route]:
-        """Return what serves it, for a listener that loopback alone reaches."""
+        """Return the routes that serve it, for a listener on loopback."""
         return ledger_routes(self.store)
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start the writer."""
         self._writer.start()
 
     async def stop(self) -> None:
-        """Write what waits, and close all."""
+        """Write the waiting records and close everything."""
         await self._extenders.close()
         await asyncio.to_thread(self._writer.stop)
         self.store.close()

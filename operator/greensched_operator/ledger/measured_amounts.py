@@ -1,7 +1,7 @@
-"""What a workload's pods took as the ledger tells it: at their site's wall, by the grid's past.
+"""A workload's measured energy, carbon and cost, at its site's wall and by the grid's history.
 
-Like the estimates beside them: a pod's energy times the PUE of its node, and that times carbon and
-price of its zone while it was taken. One part that is not known leaves the sum unknown.
+As in the estimates, the energy is a pod's energy times its node's PUE. Carbon and cost are that
+energy times the zone's carbon and price at the time. If one part is unknown, so is the sum.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,15 +12,15 @@ from greensched_core.units import JOULES_PER_KWH, KWH_PER_MWH
 from greensched_operator.ledger.grid_history import Known
 from greensched_operator.ledger.pod_runs import Ran
 
-GridMean = Callable[[str, float, float], Known]  # of a zone, from a time to another
+GridMean = Callable[[str, float, float], Known]  # of a zone, from one time to another
 
 
 def measured_amounts(
     pieces: Mapping[str, Sequence[Piece]], pods: Sequence[Ran], default_pue: float, grid: GridMean
 ) -> Amounts:
-    """Return the energy of all pods, with carbon and cost where the grid was known throughout.
+    """Return the energy of all pods, with carbon and cost if the grid was known throughout.
 
-    `pieces` tells what each took, by UID.
+    `pieces` holds the energy of each pod, by UID.
     """
     energy_j = 0.0
     carbon_g: float | None = 0.0

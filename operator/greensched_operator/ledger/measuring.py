@@ -1,7 +1,7 @@
-"""Completes the record of an end by what meters saw of the run, beside all else that goes on.
+"""Adds a run's metered energy to the record of its end, in the background.
 
-Prometheus is asked some time after the end, since scrapes lag, and again where it did not answer.
-What cannot be measured stays an estimate, and is counted with the reason.
+Prometheus is asked some time after the end, since scrapes lag, and again if it did not answer.
+Energy that cannot be measured remains an estimate and is counted with the reason.
 """
 
 import asyncio
@@ -21,22 +21,22 @@ from greensched_operator.ledger.pod_runs import Ran
 
 log = structlog.get_logger()
 
-_MOST_WAITING = 5_000  # workloads: a few hundred bytes each
-_TRIES = (1.0, 3.0, 20.0)  # times `after_s`, since the end: by the last, what was down is up
-_MOST_PODS = 1_000  # of one workload: 50 questions
+_MOST_WAITING = 5_000  # workloads, of a few hundred bytes each
+_TRIES = (1.0, 3.0, 20.0)  # times `after_s` after the end; by the last, an outage should be over
+_MOST_PODS = 1_000  # of one workload: 50 queries
 _LOOK_EVERY_S = 1.0
 
 
 class Unmeasured(StrEnum):
-    """Why an end stays without measured energy."""
+    """Why the energy of a workload that ended was not measured."""
 
-    QUEUE_FULL = "queue_full"  # more ended than could be asked about
-    NO_RUN_SEEN = "no_run_seen"  # no pod of it was seen to run
+    QUEUE_FULL = "queue_full"  # more workloads ended than could be measured
+    NO_RUN_SEEN = "no_run_seen"  # none of its pods was seen to run
     TOO_MANY_PODS = "too_many_pods"
-    NO_METER = "no_meter"  # none saw nearly all of it
-    UNREACHABLE = "unreachable"  # Prometheus did not answer, again and again
-    REFUSED = "refused"  # it answered with a fault
-    OTHER = "other"  # our own fault
+    NO_METER = "no_meter"  # no meter has readings of nearly all of its run
+    UNREACHABLE = "unreachable"  # Prometheus did not answer, also when asked again
+    REFUSED = "refused"  # Prometheus answered with an error
+    OTHER = "other"  # a bug of ours
 
 
 Runs = Callable[[str], list[Ran]]
@@ -45,7 +45,7 @@ InAmounts = Callable[[MeasuredPods, Sequence[Ran]], Amounts]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How what became of an end is counted: measured, by which meter, or not, and why."""
+    """Functions that count a workload as measured, by meter, or as not measured, by reason."""
 
     measured: Callable[[str], None]
     unmeasured: Callable[[Unmeasured], None]
@@ -53,7 +53,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """One workload that has ended, and when it is asked about."""
+    """One workload that has ended, and how often its energy was asked for."""
 
     record: LedgerRecord
     ended_at: float  # monotonic seconds
@@ -62,7 +62,7 @@ class _Asking:
 
 
 class Measuring:
-    """Takes the records of ends at any time, and measures one after the other."""
+    """Takes the records of ends at any time, and measures one workload after the other."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Measuring:
         counts: Counts,
         after_s: float = 90.0,
     ) -> None:
-        """`take_pods` gives a workload's pods once; it asks `after_s` after an end at first."""
+        """`take_pods` returns a workload's pods once; the first query is `after_s` after an end."""
         self._after_s = after_s
         self._prometheus = prometheus
         self._take_pods = take_pods
@@ -86,7 +86,7 @@ class Measuring:
         self._waiting: deque[_Asking] = deque()
 
     def take(self, ended: LedgerRecord) -> None:
-        """Take the record of an end; returns at once."""
+        """Take the record of an end; returns immediately."""
         if len(self._waiting) >= _MOST_WAITING:
             self._take_pods(ended.subject.uid or "")
             self._count_unmeasured(Unmeasured.QUEUE_FULL)
@@ -100,7 +100,7 @@ class Measuring:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def measure_due(self) -> None:
-        """Measure what is due now; stop at once where Prometheus cannot be reached."""
+        """Measure what is due now; stop if Prometheus cannot be reached."""
         for _ in range(len(self._waiting)):
             asking = self._waiting.popleft()
             if self._clock.monotonic() - asking.ended_at < _TRIES[asking.tries] * self._after_s:
@@ -116,8 +116,10 @@ class Measuring:
                 return
             except SignalUnavailable as fault:
                 self._again(asking, Unmeasured.REFUSED, str(fault))
-            except Exception:  # our own fault with one workload silences no other
-                log.exception("not measured", work=asking.record.subject.name)
+            except Exception:  # a bug with one workload must not affect the others
+                log.exception(
+                    "energy not measured; the estimate remains", work=asking.record.subject.name
+                )
                 self._count_unmeasured(Unmeasured.OTHER)
 
     async def _measure(self, asking: _Asking) -> None:
@@ -139,9 +141,13 @@ class Measuring:
         self._count_measured(found.meter)
 
     def _again(self, asking: _Asking, reason: Unmeasured, text: str) -> None:
-        """Ask again later, or count it as not measured."""
+        """Queue another query, or count the workload as not measured after the last one."""
         if asking.tries + 1 < len(_TRIES):
             self._waiting.append(replace(asking, tries=asking.tries + 1))
             return
         self._count_unmeasured(reason)
-        log.info("energy not measured", work=asking.record.subject.name, reason=text)
+        log.info(
+            "energy not measured; the estimate remains",
+            work=asking.record.subject.name,
+            reason=text,
+        )

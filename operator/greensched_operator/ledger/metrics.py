@@ -11,12 +11,12 @@ _PREFIX = "greensched_operator_ledger"
 
 
 class LedgerMetrics:
-    """Collectors of what was written and lost."""
+    """Counts of records that were written and lost."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._lost = Counter(
             f"{_PREFIX}_records_lost",
-            "Decisions that went on without a record in the ledger.",
+            "Records that the ledger lost, by reason.",
             ["reason"],
             registry=registry,
         )
@@ -29,7 +29,7 @@ class LedgerMetrics:
         self._usable = Gauge(
             f"{_PREFIX}_usable", "1 while the ledger can be written, else 0.", registry=registry
         )
-        for reason in LossReason:  # alerts see the rise from zero
+        for reason in LossReason:  # so that alerts see the rise from zero
             self._lost.labels(reason)
 
     def count_lost(self, reason: LossReason, records: int) -> None:
@@ -41,13 +41,13 @@ class LedgerMetrics:
         self._written.inc(records)
 
     def observe(self, writer: LedgerWriter) -> None:
-        """Have the gauges tell what holds whenever they are read."""
+        """Show the writer's state in the gauges whenever they are read."""
         self._waiting.set_function(lambda: writer.waiting)
         self._usable.set_function(lambda: writer.fault is None)
 
 
 class MeasuringMetrics:
-    """Collectors of whose energy was measured."""
+    """Counts of workloads whose energy was, or was not, measured."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._measured = Counter(
@@ -58,7 +58,7 @@ class MeasuringMetrics:
         )
         self._unmeasured = Counter(
             f"{_PREFIX}_ends_unmeasured",
-            "Workloads whose energy stays an estimate although Prometheus is set, by reason.",
+            "Workloads whose energy remains an estimate although Prometheus is set, by reason.",
             ["reason"],
             registry=registry,
         )
@@ -68,9 +68,9 @@ class MeasuringMetrics:
             self._unmeasured.labels(reason)
 
     def count_measured(self, meter: str) -> None:
-        """Count a workload that was measured."""
+        """Count a workload whose energy was measured."""
         self._measured.labels(meter).inc()
 
     def count_unmeasured(self, reason: Unmeasured) -> None:
-        """Count a workload that was not."""
+        """Count a workload whose energy was not measured."""
         self._unmeasured.labels(reason).inc()

@@ -1,8 +1,8 @@
-"""Brings the tables of a ledger to the newest schema, forward only.
+"""Migrates the tables of a ledger to the newest schema, forward only.
 
-Not by Alembic: it takes 5 MB and a folder of scripts with an environment of its own to run a list
-of statements in order, and to write these for two tables is no work. Each step is plain SQL that
-SQLite and PostgreSQL both read, and is never changed once it was released.
+Alembic is not used: it needs 5 MB and a folder of scripts with its own environment to run a list of
+statements in order, which is easy to write for two tables. Each step is plain SQL that both SQLite
+and PostgreSQL accept, and is never changed after its release.
 """
 
 from collections.abc import Sequence
@@ -43,15 +43,15 @@ _FIRST: Step = (
 )
 _METER: Step = ("ALTER TABLE records ADD COLUMN meter TEXT",)
 STEPS: Sequence[Step] = (_FIRST, _METER)
-_LOCK = 0x67726E73  # any number that no other program takes
+_LOCK = 0x67726E73  # an arbitrary number that no other program uses
 
 
 def migrate(connection: Connection, steps: Sequence[Step] = STEPS) -> int:
-    """Take the steps that are still missing, in the caller's transaction; return the version.
+    """Run the missing steps in the caller's transaction; return the version.
 
-    Raises LedgerUnusable when the tables are those of a later version than ours.
+    Raises LedgerUnusable if the tables are of a later version than ours.
     """
-    if connection.dialect.name == "postgresql":  # the other replica may be at it, too
+    if connection.dialect.name == "postgresql":  # another replica may be migrating as well
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
     version = _version(connection)
     if version > len(steps):

@@ -1,4 +1,4 @@
-"""Records where pods went, beside all else that goes on: asking extenders takes a while."""
+"""Records placements in the background, since asking extenders takes time."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,11 +8,11 @@ from greensched_core.ledger_records import LedgerRecord
 from greensched_operator.ledger.placements import AskReplicas, placement_of
 from greensched_operator.objects.placed_pods import PlacedPod
 
-_MOST_WAITING = 2_000  # pods; a burst of more is bound than extenders can be asked about
+_MOST_WAITING = 2_000  # pods, when a burst is bound faster than extenders can be asked
 
 
 class PlacementRecorder:
-    """Takes bound pods at any time, and records them one by one."""
+    """Takes bound pods at any time and records them one by one."""
 
     def __init__(
         self,
@@ -21,7 +21,7 @@ class PlacementRecorder:
         clock: Clock,
         lost: Callable[[], None],
     ) -> None:
-        """`lost` is called for each pod that there was no time for."""
+        """`lost` is called for each pod that is not recorded because the queue is full."""
         self._ask = ask
         self._write = write
         self._clock = clock
@@ -29,7 +29,7 @@ class PlacementRecorder:
         self._waiting: asyncio.Queue[PlacedPod] = asyncio.Queue(_MOST_WAITING)
 
     def take(self, pod: PlacedPod) -> None:
-        """Take a pod that was just bound; returns at once."""
+        """Take a pod that was just bound; returns immediately."""
         try:
             self._waiting.put_nowait(pod)
         except asyncio.QueueFull:

@@ -1,9 +1,9 @@
-"""Placements: a bound pod, and what the extenders said of it, as a record; and who is asked.
+"""Placements: records of bound pods with the extenders' decisions.
 
-Extenders explain themselves on their pods' loopback only. How one gets there is the caller's: this
-module takes an async function that asks every replica. In a cluster that can be the API server's
-pods/portforward, as `greensched explain` does it, which takes its permission in GreenSched's own
-namespace; without one a placement is recorded with its node and nothing else.
+Extenders serve their decisions only on their pods' loopback interface. The caller knows how to
+reach them: this module takes an async function that asks every replica. In a cluster that can be
+the API server's pods/portforward, as in `greensched explain`, which needs the permission in
+GreenSched's own namespace. Without it, a placement is recorded with its node and nothing else.
 """
 
 import json
@@ -16,28 +16,28 @@ from greensched_core.objects import workload_of
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_operator.objects.placed_pods import PlacedPod
 
-_KEPT_CANDIDATES = 5  # the cheapest and the one that was chosen; there may be thousands of others
+_KEPT_CANDIDATES = 5  # the cheapest; the chosen one is kept too, but thousands of others are not
 
-Decision = Mapping[str, Any]  # as an extender's explain route tells it
-# Returns what each replica answers to GET /v1/decisions/<namespace>/<pod>; one that is away is left
-# out. It may raise: the placement is then recorded without a decision.
+Decision = Mapping[str, Any]  # as an extender's explain route returns it
+# Returns each reachable replica's answer to GET /v1/decisions/<namespace>/<pod>. If it raises, the
+# placement is recorded without a decision.
 AskReplicas = Callable[[str, str], Awaitable[Sequence[Mapping[str, Any]]]]
 
 
 async def placement_of(pod: PlacedPod, ask: AskReplicas, now: float) -> LedgerRecord | None:
-    """Return the record of a pod's placement with the latest decision on it; None while unbound."""
+    """Return the record of a pod's placement, with its latest decision; None while unbound."""
     if not pod.spec.nodeName or not pod.metadata.uid:
         return None
     try:
         answers = await ask(pod.metadata.namespace, pod.metadata.name)
-    # The decision is worth having, not worth losing the placement for.
-    except Exception:  # noqa: BLE001 - whatever keeps replicas from answering
+    # A placement without its decision is better than none.
+    except Exception:  # noqa: BLE001 - for any reason that replicas do not answer
         answers = ()
     return placed(pod, latest(answers, pod.metadata.uid), now)
 
 
 def latest(answers: Iterable[Mapping[str, Any]], uid: str) -> Decision | None:
-    """Return the newest decision on the pod of this UID among replicas' answers; None without."""
+    """Return the newest decision on the pod with this UID in replicas' answers; None if absent."""
     listed = (answer.get("decisions") for answer in answers)
     mine = [
         decision
@@ -52,23 +52,23 @@ def latest(answers: Iterable[Mapping[str, Any]], uid: str) -> Decision | None:
 
 
 def placed(pod: PlacedPod, decision: Decision | None, now: float) -> LedgerRecord | None:
-    """Return the record of a bound pod; None while it is not bound, or has no UID.
+    """Return the record of a bound pod; None if it is not bound or has no UID.
 
-    `now` is its time where the pod does not tell since when it is scheduled.
+    `now` is the record's time if the pod does not say when it was scheduled.
     """
-    node, told = pod.spec.nodeName, decision or {}
+    node, made = pod.spec.nodeName, decision or {}
     if not node or not pod.metadata.uid:
         return None
-    chosen = next((each for each in _candidates(told) if each.get("node") == node), {})
+    chosen = next((each for each in _candidates(made) if each.get("node") == node), {})
     zone = chosen.get("zone")
     return LedgerRecord(
         what=What.PLACED,
         at=_scheduled_at(pod) or now,
         subject=_subject(pod),
-        policy=_text(told.get("policy")),
-        reason=_text(told.get("why")),
+        policy=_text(made.get("policy")),
+        reason=_text(made.get("why")),
         zone=_text(zone),
-        input_ages=_ages(told, zone),
+        input_ages=_ages(made, zone),
         expected_runtime_s=_number(chosen.get("runtimeSeconds")),
         planned=Amounts(
             _number(chosen.get("energyJoules")),
@@ -77,7 +77,7 @@ def placed(pod: PlacedPod, decision: Decision | None, now: float) -> LedgerRecor
         ),
         currency=_text(chosen.get("currency")),
         node=node,
-        decision=json.dumps(_short(told, node), separators=(",", ":")) if told else None,
+        decision=json.dumps(_short(made, node), separators=(",", ":")) if made else None,
     )
 
 
@@ -117,7 +117,7 @@ def _ages(decision: Decision, zone: object) -> tuple[InputAge, ...]:
 
 
 def _short(decision: Decision, node: str) -> dict[str, Any]:
-    """Return the decision with the cheapest candidates and the chosen one, the others counted."""
+    """Return the decision with its cheapest candidates and the chosen one, and count the others."""
     candidates = _candidates(decision)
     kept = [
         each

@@ -1,6 +1,6 @@
-"""Runs of our pods: when each began and ended, and where; what energy is measured over.
+"""Runs of our pods: where each ran, and when it began and ended; energy is measured over them.
 
-Stands before another sink of the same watch of bound pods, so that they are read once.
+The sink passes everything on to another sink of the same watch, so that bound pods are read once.
 """
 
 from collections import OrderedDict
@@ -15,7 +15,7 @@ from greensched_core.watching import Sink
 from greensched_operator.objects.placed_pods import PlacedPod
 from greensched_operator.planning.cluster_state import NodeSite
 
-_MOST_WORKLOADS = 20_000  # that are remembered; the oldest are forgotten first
+_MOST_WORKLOADS = 20_000  # that are remembered; the oldest are dropped first
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class Ran:
     uid: str
     namespace: str
     name: str
-    site: NodeSite | None  # None: its node was not known
-    begin_s: float | None  # of its first container, seconds since the epoch; None before
+    site: NodeSite | None  # None if its node was not known
+    begin_s: float | None  # of its first container, in seconds since the epoch; None before
     until_s: float | None = None  # None while it runs
 
     @property
     def run(self) -> PodRun | None:
-        """The run, once it has ended; None for a pod that was not seen to run."""
+        """Return the run once it has ended; None for a pod that was not seen to run."""
         if self.until_s is None or self.begin_s is None:
             return None
         until_s = max(self.until_s, self.begin_s)
@@ -40,7 +40,7 @@ class Ran:
 
 
 class PodRuns:
-    """Remembers pods by the workload they belong to; a sink that hands all on."""
+    """Remembers pods by their workload; a sink that passes all pods on."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class PodRuns:
         clock: Clock,
         pod_ended: Callable[[str, float | None, float], None],
     ) -> None:
-        """`clock` is the wall's, as pods' times are.
+        """`clock` is the wall clock, like the times of pods.
 
-        `pod_ended` is told the UID, begin and end of each pod that no Job has made.
+        `pod_ended` is called with the UID, begin and end of each pod that no Job created.
         """
         self._inner = inner
         self._schedulers = scheduler_names
@@ -60,14 +60,14 @@ class PodRuns:
         self._clock = clock
         self._pod_ended = pod_ended
         self._of: OrderedDict[str, dict[str, Ran]] = OrderedDict()  # by workload, by pod
-        self._unlisted: dict[str, str] = {}  # workload of each pod that a list has not shown yet
+        self._unlisted: dict[str, str] = {}  # workloads of pods that a list has not contained yet
 
     def take(self, workload_uid: str) -> list[Ran]:
-        """Return, and forget, the pods of a workload that has ended: a Job's, or the pod itself."""
+        """Return and forget the pods of an ended workload: those of a Job, or the pod itself."""
         return list(self._of.pop(workload_uid, {}).values())
 
     def list_began(self) -> None:
-        """A full list follows."""
+        """Begin a full list."""
         self._unlisted = {
             pod: workload
             for workload, pods in self._of.items()
@@ -77,7 +77,7 @@ class PodRuns:
         self._inner.list_began()
 
     def upsert(self, item: PlacedPod) -> None:
-        """A pod is there or has changed."""
+        """Take a pod that exists or has changed."""
         self._inner.upsert(item)
         uid, begin_s = item.metadata.uid, _begin_s(item)
         if not uid or item.spec.schedulerName not in self._schedulers:
@@ -93,14 +93,14 @@ class PodRuns:
             self._of.popitem(last=False)
 
     def list_ended(self) -> None:
-        """Whatever was not in the list has ended."""
+        """End the runs of all pods that were not in the list."""
         for uid, workload in self._unlisted.items():
             self._end(workload, uid)
         self._unlisted = {}
         self._inner.list_ended()
 
     def remove(self, item: PlacedPod) -> None:
-        """A pod has ended, or is gone."""
+        """End the run of a pod that has ended or was deleted."""
         self._inner.remove(item)
         self._end(_workload_of(item), item.metadata.uid)
 
@@ -115,14 +115,14 @@ class PodRuns:
 
 
 def _workload_of(pod: PlacedPod) -> str:
-    """Return the UID of the Job that made a pod, else its own."""
+    """Return the UID of the Job that created a pod, else the pod's own."""
     owners = pod.metadata.ownerReferences or ()
     jobs = (each.uid for each in owners if each.controller and each.kind == "Job" and each.uid)
     return next(jobs, pod.metadata.uid)
 
 
 def _begin_s(pod: PlacedPod) -> float | None:
-    """Return when the first of a pod's containers began; None before that."""
+    """Return when a pod's first container began; None before that."""
     statuses = [*(pod.status.initContainerStatuses or ()), *(pod.status.containerStatuses or ())]
     states = [state for each in statuses for state in (each.state.running, each.state.terminated)]
     return min(_times(each.startedAt for each in states if each is not None), default=None)

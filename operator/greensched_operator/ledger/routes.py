@@ -1,4 +1,4 @@
-"""Serves the ledger as newline-delimited JSON, for a listener that only loopback reaches."""
+"""Serves the ledger as newline-delimited JSON, for a listener on loopback."""
 
 import math
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _LINES_AT_ONCE = 500  # sent as one piece
 
 
 class Readable(Protocol):
-    """A ledger that can be read; both raise LedgerUnusable."""
+    """A ledger that can be read; both methods raise LedgerUnusable."""
 
     def records(
         self, since: float, until: float | None, namespace: str | None
@@ -29,16 +29,16 @@ class Readable(Protocol):
         ...
 
     def losses(self, since: float, until: float | None) -> list[Loss]:
-        """Return what was lost in a span of time."""
+        """Return the losses of a span of time."""
         ...
 
 
 def ledger_routes(ledger: Readable) -> list[Route]:
     """Return the route GET /v1/ledger?since=…&until=…&namespace=…, times in epoch seconds.
 
-    It answers 400 to what is no time, and 503 while the ledger cannot be read; a line that tells
-    the end is missing where it failed half-way. There is no authentication: who may reach the
-    listener, by Kubernetes' permission to port-forward, may read.
+    It answers 400 to invalid times, and 503 while the ledger cannot be read. The last line marks
+    the end; it is missing if reading failed half-way. There is no authentication: anyone who can
+    reach the listener, by Kubernetes' permission to port-forward, may read.
     """
 
     async def read(request: Request) -> Response:
@@ -60,7 +60,7 @@ def ledger_routes(ledger: Readable) -> list[Route]:
 def _pieces(
     ledger: Readable, since: float, until: float | None, namespace: str | None
 ) -> Iterator[bytes]:
-    """Yield the lines, many at once, beginning with the losses; always yields at least once."""
+    """Yield the lines in pieces, beginning with the losses; always yields at least once."""
     piece = [encode_line(LedgerLine(loss=loss)) for loss in ledger.losses(since, until)]
     sent = len(piece)
     for record in ledger.records(since, until, namespace):

@@ -1,4 +1,4 @@
-"""The ledger's tables as the newest schema has them; `migrations.py` makes them."""
+"""The ledger's tables in the newest schema; `migrations.py` creates them."""
 
 from dataclasses import dataclass
 
@@ -13,56 +13,62 @@ _ESTIMATES = ", ".join(sorted(ESTIMATING))
 
 @dataclass(frozen=True, slots=True)
 class LedgerColumn:
-    """A column of the records: its type, and what a reader of tables should know of it."""
+    """A column of the records: its type, and its meaning for readers of the tables."""
 
     type: type[Text] | type[Double[float]] | type[Boolean]
     meaning: str
 
 
-# In the order of exports.
+# In the order of export.
 COLUMNS: dict[str, LedgerColumn] = {
     "id": LedgerColumn(Text, "identical each time the same decision is reported"),
     "what": LedgerColumn(Text, "held, planned, released, paused, resumed, placed, ended"),
     "at": LedgerColumn(Double, "when, seconds since the epoch"),
-    "is_shadow": LedgerColumn(Boolean, "true in mode shadow: only what would have been done"),
+    "is_shadow": LedgerColumn(Boolean, "true in mode shadow: the decision had no effect"),
     "occurrence": LedgerColumn(Text, "distinguishes records of one kind on the same workload"),
-    "kind": LedgerColumn(Text, "of the workload: Job, Pod"),
-    "namespace": LedgerColumn(Text, "of the workload"),
-    "name": LedgerColumn(Text, "of the workload"),
-    "uid": LedgerColumn(Text, "of the workload"),
-    "owner": LedgerColumn(Text, "kind/name of what made the workload"),
-    "cpu_cores": LedgerColumn(Double, "asked for"),
-    "memory_bytes": LedgerColumn(Double, "asked for"),
-    "gpus": LedgerColumn(Double, "asked for"),
+    "kind": LedgerColumn(Text, "the workload's kind: Job, Pod"),
+    "namespace": LedgerColumn(Text, "the workload's namespace"),
+    "name": LedgerColumn(Text, "the workload's name"),
+    "uid": LedgerColumn(Text, "the workload's UID"),
+    "owner": LedgerColumn(Text, "kind/name of the object that created the workload"),
+    "cpu_cores": LedgerColumn(Double, "requested CPU cores"),
+    "memory_bytes": LedgerColumn(Double, "requested memory, bytes"),
+    "gpus": LedgerColumn(Double, "requested GPUs"),
     "policy": LedgerColumn(Text, "name of the policy"),
     "mode": LedgerColumn(Text, "off, shadow, enforce"),
     "reason": LedgerColumn(Text, "why, in the operator's words"),
-    "zone": LedgerColumn(Text, "of the grid"),
+    "zone": LedgerColumn(Text, "grid zone"),
     "input_ages": LedgerColumn(Text, "name and age in seconds of each input, as JSON"),
-    "forecast_source": LedgerColumn(Text, "who made the forecast"),
-    "forecast_observed_at": LedgerColumn(Double, "when it was made, seconds since the epoch"),
-    "forecast_digest": LedgerColumn(Text, "of its values"),
+    "forecast_source": LedgerColumn(Text, "source of the forecast"),
+    "forecast_observed_at": LedgerColumn(
+        Double, "when the forecast was made, seconds since the epoch"
+    ),
+    "forecast_digest": LedgerColumn(Text, "digest of the forecast's values"),
     "planned_start": LedgerColumn(Double, "seconds since the epoch"),
     "hold_until": LedgerColumn(Double, "the latest safe start, seconds since the epoch"),
     "deadline": LedgerColumn(Double, "seconds since the epoch"),
     "run_now_start": LedgerColumn(Double, "start in the counterfactual, as if not held"),
-    "expected_runtime_s": LedgerColumn(Double, "as decided, seconds"),
-    "measured_runtime_s": LedgerColumn(Double, "as it was measured, seconds"),
-    "planned_energy_j": LedgerColumn(Double, "estimated, of what was decided, joules"),
-    "planned_carbon_g": LedgerColumn(Double, "estimated, of what was decided, grams"),
-    "planned_cost": LedgerColumn(Double, "estimated, of what was decided, in the currency"),
-    "run_now_energy_j": LedgerColumn(Double, "estimated, of the counterfactual, joules"),
-    "run_now_carbon_g": LedgerColumn(Double, "estimated, of the counterfactual, grams"),
-    "run_now_cost": LedgerColumn(Double, "estimated, of the counterfactual, in the currency"),
+    "expected_runtime_s": LedgerColumn(Double, "runtime expected by the decision, seconds"),
+    "measured_runtime_s": LedgerColumn(Double, "measured runtime, seconds"),
+    "planned_energy_j": LedgerColumn(Double, "estimate for the decision, joules"),
+    "planned_carbon_g": LedgerColumn(Double, "estimate for the decision, grams"),
+    "planned_cost": LedgerColumn(Double, "estimate for the decision, in the currency"),
+    "run_now_energy_j": LedgerColumn(Double, "estimate for the counterfactual, joules"),
+    "run_now_carbon_g": LedgerColumn(Double, "estimate for the counterfactual, grams"),
+    "run_now_cost": LedgerColumn(Double, "estimate for the counterfactual, in the currency"),
     "measured_energy_j": LedgerColumn(
-        Double, "measured, or by CPU time where the meter is kubelet, joules"
+        Double, "measured, or by CPU time if the meter is kubelet, joules"
     ),
-    "measured_carbon_g": LedgerColumn(Double, "by measured energy and the grid as it was, grams"),
-    "measured_cost": LedgerColumn(Double, "by measured energy and the price as it was"),
-    "meter": LedgerColumn(Text, f"that measured: {', '.join(_MEASURING)}; estimates: {_ESTIMATES}"),
-    "currency": LedgerColumn(Text, "of all costs of the record"),
-    "node": LedgerColumn(Text, "where it was placed"),
-    "decision": LedgerColumn(Text, "the extender's, as JSON"),
+    "measured_carbon_g": LedgerColumn(
+        Double, "measured energy times the carbon intensity at that time, grams"
+    ),
+    "measured_cost": LedgerColumn(Double, "measured energy times the price at that time"),
+    "meter": LedgerColumn(
+        Text, f"source of the measured energy: {', '.join(_MEASURING)}; estimates: {_ESTIMATES}"
+    ),
+    "currency": LedgerColumn(Text, "currency of all costs in the record"),
+    "node": LedgerColumn(Text, "node of the placement"),
+    "decision": LedgerColumn(Text, "the extender's decision, as JSON"),
 }
 
 RECORDS = Table(
@@ -80,6 +86,6 @@ LOSSES = Table(
     Column("reason", Text),
     Column("since", Double),
     Column("until", Double),
-    Column("records", Integer),  # NULL: nobody knows how many
+    Column("records", Integer),  # NULL: an unknown number
 )
 SCHEMA = Table("ledger_schema", METADATA, Column("version", Integer))

@@ -1,7 +1,7 @@
-"""Writes records from a thread of its own: whoever decides never waits and never fails for it.
+"""Writes records from a separate thread, so that decisions never wait for it and never fail by it.
 
-What cannot be written waits in a bounded queue and is tried again; what finds the queue full is
-lost and counted. When the ledger can be written again, it is told what was lost meanwhile.
+Records that cannot be written wait in a bounded queue and are tried again. A record is lost and
+counted if the queue is full. Once the ledger can be written again, it records these losses.
 """
 
 import threading
@@ -25,45 +25,45 @@ CountLost = Callable[[LossReason, int], None]  # called from either thread; must
 
 
 class Store(Protocol):
-    """Where the records go; each method raises LedgerUnusable, with the reason."""
+    """A database for records; each method raises LedgerUnusable, with the reason."""
 
     @property
     def name(self) -> str:
-        """Return what people call it."""
+        """Return its name for messages."""
         ...
 
     def write(self, records: list[LedgerRecord], losses: list[Loss]) -> None:
-        """Write all or none; what is there already is only completed."""
+        """Write all or none; existing records are only completed."""
         ...
 
     def forget(self, before: float) -> int:
-        """Delete some of what is older; return how many, 0 when done."""
+        """Delete some of the older records; return how many, 0 when done."""
         ...
 
     def set_aside(self) -> Path | None:
-        """Put a file that is broken out of the way; return where it lies now."""
+        """Rename a broken file; return its new path."""
         ...
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the database."""
         ...
 
 
 @dataclass(frozen=True)
 class WriterLimits:
-    """How much waits in memory, and for how long."""
+    """Limits on the records in memory, the pauses, and the age of records in the ledger."""
 
-    most_waiting: int = 20_000  # records: 10 to 40 MB, placements' decisions with them 100
+    most_waiting: int = 20_000  # records: 10 to 40 MB, or 100 MB with decisions of placements
     batch: int = 500  # records in one transaction
-    gather_s: float = 0.5  # how long a record waits for others to be written with it
+    gather_s: float = 0.5  # that a record waits for others, to be written with them
     first_retry_s: float = 1.0  # doubled with each failure …
     last_retry_s: float = 60.0  # … up to this
-    keep_s: float = 400 * 86_400.0  # a year and a month, so that this month has one to stand beside
+    keep_s: float = 400 * 86_400.0  # a year and a month, to compare a month with last year's
     forget_every_s: float = 3_600.0
 
 
 class LedgerWriter:
-    """Takes records at any time; started and stopped once."""
+    """Takes records at any time; it can be started and stopped once."""
 
     def __init__(
         self,
@@ -79,9 +79,9 @@ class LedgerWriter:
         self._count_lost = count_lost
         self._count_written = count_written
         self._limits = limits or WriterLimits()
-        self._changed = threading.Condition()  # guards all that follows
+        self._changed = threading.Condition()  # guards the attributes below
         self._waiting: deque[LedgerRecord] = deque()
-        self._lost: dict[LossReason, Loss] = {}  # not yet told to the ledger
+        self._lost: dict[LossReason, Loss] = {}  # not yet written to the ledger
         self._fault: LossReason | None = None
         self._stopping = False
         self._is_writing = False
@@ -92,20 +92,20 @@ class LedgerWriter:
 
     @property
     def fault(self) -> LossReason | None:
-        """Return why the ledger cannot be written now; None where it can."""
+        """Return why the ledger cannot be written now; None if it can."""
         return self._fault
 
     @property
     def waiting(self) -> int:
-        """Return how many records are not written yet."""
+        """Return the number of records that are not yet written."""
         return len(self._waiting)
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start the thread."""
         self._thread.start()
 
     def write(self, record: LedgerRecord) -> None:
-        """Take a record, or count it as lost; returns at once and never raises."""
+        """Take a record, or count it as lost; returns immediately and never raises."""
         with self._changed:
             if self._stopping:
                 self._lose(LossReason.STOPPED, 1)
@@ -118,14 +118,14 @@ class LedgerWriter:
                     self._hurry.set()
 
     def drained(self, patience_s: float) -> bool:
-        """Wait until all that was taken is written or lost; tell whether it came to that."""
+        """Wait until all taken records are written or lost; return False after `patience_s`."""
         with self._changed:
             return self._changed.wait_for(
                 lambda: not (self._waiting or self._is_writing or self._lost), patience_s
             )
 
     def stop(self, patience_s: float = 5.0) -> None:
-        """Write what waits, once, and end; what is left then counts as lost."""
+        """Try once to write the waiting records, and end; the rest counts as lost."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -144,14 +144,14 @@ class LedgerWriter:
                 self._write_batch()
                 self._forget()
                 self._recovered()
-            # Whatever a database does, work is scheduled on; it is counted and told.
+            # No fault of a database may stop scheduling; it is counted and logged.
             except Exception as fault:  # noqa: BLE001 - the top of the loop
                 if not self._failed(fault):
                     break
         self._store.close()
 
     def _has_work(self) -> bool:
-        """Wait for records, or until it is time to forget; False once all is written at the end."""
+        """Wait for records or the next deletion; return False once stopped and all is written."""
         with self._changed:
             self._is_writing = False
             self._changed.notify_all()
@@ -184,7 +184,7 @@ class LedgerWriter:
             self._done(len(batch), losses)
 
     def _write_each(self, batch: list[LedgerRecord]) -> None:
-        """Write a batch one by one, since one of it is not taken, and would hold up the rest."""
+        """Write a batch one by one, since one refused record would hold up the others."""
         for record in batch:
             try:
                 self._store.write([record], [])
@@ -192,7 +192,7 @@ class LedgerWriter:
                 if fault.reason is not LossReason.REFUSED:
                     raise
                 log.warning(
-                    "the ledger refuses a record; it is dropped", record=record.id, error=str(fault)
+                    "the ledger refused a record, which is lost", record=record.id, error=str(fault)
                 )
                 with self._changed:
                     self._waiting.popleft()
@@ -200,12 +200,12 @@ class LedgerWriter:
             else:
                 self._done(1, [])
 
-    def _done(self, written: int, told: list[Loss]) -> None:
+    def _done(self, written: int, losses: list[Loss]) -> None:
         with self._changed:
-            for _ in range(min(written, len(self._waiting))):  # fewer where stop() gave up on them
+            for _ in range(min(written, len(self._waiting))):  # fewer if stop() gave up on them
                 self._waiting.popleft()
-            for loss in told:
-                # One that grew meanwhile stays, with its id: the next time replaces this one.
+            for loss in losses:
+                # One that grew meanwhile stays, with its id: the next write replaces this row.
                 if self._lost[loss.reason] == loss:
                     del self._lost[loss.reason]
         if written:
@@ -216,15 +216,15 @@ class LedgerWriter:
             return
         while self._store.forget(self._clock.now() - self._limits.keep_s) and not self._stopping:
             if self._waiting:
-                return  # first what is new, the rest of the old in the next round
+                return  # new records come first, the other old ones in the next round
         self._forget_at = self._clock.monotonic() + self._limits.forget_every_s
 
     def _failed(self, fault: Exception) -> bool:
-        """Tell and count a fault, then pause; return whether to go on."""
+        """Log and remember a fault, then pause; return whether to continue."""
         reason = fault.reason if isinstance(fault, LedgerUnusable) else LossReason.OTHER
         if reason is not self._fault:
             log.error(
-                "the ledger cannot be written; decisions go on without it",
+                "the ledger cannot be written; decisions continue, and writing is tried again",
                 ledger=self._store.name, reason=reason.value, error=str(fault),
             )  # fmt: skip
         with self._changed:
@@ -241,13 +241,13 @@ class LedgerWriter:
 
     def _is_set_aside(self) -> bool:
         try:
-            aside = self._store.set_aside()
+            renamed = self._store.set_aside()
         except LedgerUnusable as fault:
-            log.error("the broken ledger cannot be set aside", error=str(fault))
+            log.error("the corrupt ledger file could not be renamed", error=str(fault))
             return False
-        if aside is None:
+        if renamed is None:
             return False
-        log.error("the broken ledger was set aside and a new one begun", file=str(aside))
+        log.error("the corrupt ledger file was renamed; a new one is begun", file=str(renamed))
         with self._changed:
             self._lose(LossReason.CORRUPT, None)
         return True
@@ -256,16 +256,16 @@ class LedgerWriter:
         if self._fault is None:
             return
         with self._changed:
-            was, self._fault = self._fault, None
+            past, self._fault = self._fault, None
             self._changed.notify_all()
         self._retry_s = self._limits.first_retry_s
-        log.info("the ledger can be written again", ledger=self._store.name, after=was.value)
+        log.info("the ledger can be written again", ledger=self._store.name, after=past.value)
 
     def _lose(self, reason: LossReason, records: int | None) -> None:
-        """Count records as lost; None where nobody knows how many, which counts as one."""
+        """Count records as lost; None means an unknown number, which the counter takes as one."""
         now = self._clock.now()
-        sofar = self._lost.get(reason) or Loss(uuid.uuid4().hex, reason, now, now, 0)
-        known = sofar.records is not None and records is not None
-        total = (sofar.records or 0) + (records or 0) if known else None
-        self._lost[reason] = replace(sofar, until=now, records=total)
+        before = self._lost.get(reason) or Loss(uuid.uuid4().hex, reason, now, now, 0)
+        known = before.records is not None and records is not None
+        total = (before.records or 0) + (records or 0) if known else None
+        self._lost[reason] = replace(before, until=now, records=total)
         self._count_lost(reason, 1 if records is None else records)
