@@ -87,6 +87,11 @@ test: setup ## Everything, the real control plane included (built on first use)
 test-unit: setup ## The tests that start no server and run no simulation, under a minute
 	$(BIN)/pytest --quiet --numprocesses auto -m 'not ($(LONG))' $(ARGS)
 
+# One process: two days at a time would be late for lack of cores.
+.PHONY: fault-days
+fault-days: setup ## Days on which processes, servers, clocks and users misbehave, nothing late or lost (8 minutes)
+	$(BIN)/pytest -m day --durations=8 tests/operator/faults $(ARGS)
+
 # A KUBECONFIG of the caller's shell is not meant.
 E2E := $(if $(filter command line,$(origin KUBECONFIG)),GREENSCHED_E2E_KUBECONFIG='$(KUBECONFIG)') \
 	$(BIN)/pytest -m e2e -rs --durations=10
