@@ -172,3 +172,9 @@ def requirement(line: str) -> str:
 def normalised(name: str) -> str:
     """Return a distribution's name as the requirements write it."""
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_a_simulation_starts_without_what_takes_a_second_to_import() -> None:
+    code = "import sys, greensched_cli.simulation.simulation_terminal; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    assert "scipy.stats" not in loaded.stdout.decode().split()

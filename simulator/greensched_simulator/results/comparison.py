@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit  # Student's quantiles; scipy.stats takes a second to import
 
 from greensched_core.errors import BadInput
 from greensched_policies.costs.cost import Floats
@@ -162,7 +162,7 @@ def interval(values: Floats) -> ConfidenceInterval:
     mean = float(values.mean())
     if values.size < 2:
         return ConfidenceInterval(mean, np.nan, np.nan)
-    half = stats.t.ppf(0.5 + CONFIDENCE / 2, values.size - 1) * values.std(ddof=1)
+    half = stdtrit(values.size - 1, 0.5 + CONFIDENCE / 2) * values.std(ddof=1)
     half = float(half / np.sqrt(values.size))
     return ConfidenceInterval(mean, mean - half, mean + half)
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.stats import rankdata
 
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.formats.grid_files import Series, read_series
@@ -119,6 +118,8 @@ def _changes(series: Series, times_s: Floats) -> Floats:
 
 def _ranks(values: Floats) -> Floats:
     """Return ranks around 0, so that spikes count no more than others; 0 where nothing is known."""
+    from scipy.stats import rankdata  # a second to import; no other part of a run needs it
+
     is_known = np.isfinite(values)
     ranks = np.zeros(values.size)
     ranks[is_known] = rankdata(values[is_known])
