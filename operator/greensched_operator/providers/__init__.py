@@ -1,4 +1,4 @@
-"""Who knows what a grid does: one module per provider, each the description of a conversation.
+"""Providers of carbon and price: one module each, which describes a conversation with its API.
 
 Imports nothing else of this package. Begin with `answers.py` and `catalogue.py`.
 """

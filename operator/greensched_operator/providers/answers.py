@@ -1,4 +1,4 @@
-"""What providers are asked and what they answer, as values; no network in here."""
+"""Requests to providers and their answers, as values; no network access here."""
 
 import math
 from collections.abc import Generator, Iterable
@@ -10,31 +10,31 @@ from greensched_core.signals.grid import MOST_GRAMS_PER_KWH
 
 GRAMS_PER_KWH = "g/kWh"
 PER_MWH = "/MWh"  # behind a currency
-_MOST_PER_MWH = 1e9  # as core's reader of GridSignals
+_MOST_PER_MWH = 1e9  # as in core's reader of GridSignals
 
 
 class FaultReason(StrEnum):
-    """Why a provider gave nothing; a counter has one label value for each."""
+    """Why a provider returned no values; each is a label value of a counter."""
 
     UNREACHABLE = "unreachable"
     RATE_LIMITED = "rate-limited"
-    UNAUTHORISED = "unauthorised"  # no Secret, a wrong key, or outside the plan
+    UNAUTHORISED = "unauthorised"  # no Secret, a wrong key, or not part of the plan
     UNKNOWN_ZONE = "unknown-zone"
-    NO_DATA = "no-data"  # nulls, all zeros, nothing for now
+    NO_DATA = "no-data"  # nulls, only zeros, or no value for now
     SERVER_ERROR = "server-error"
-    GARBAGE = "garbage"  # not what the provider documents
-    TOO_OLD = "too-old"  # all of it is over
+    GARBAGE = "garbage"  # not as the provider documents it
+    TOO_OLD = "too-old"  # all values are for past times
 
 
 class ProviderFault(SignalUnavailable):
-    """A provider gave nothing usable; the message holds neither keys nor addresses with keys."""
+    """A provider returned nothing usable; the message has no keys and no addresses with keys."""
 
     def __init__(
         self, reason: FaultReason, text: str, *, retry_after_s: float | None = None
     ) -> None:
         super().__init__(text)
         self.reason = reason
-        self.retry_after_s = retry_after_s  # what a rate limit asks for
+        self.retry_after_s = retry_after_s  # the pause that a rate limit demands
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +47,22 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a provider says of one signal of one zone; slots by rising start, at least one value."""
+    """A provider's values of one signal of one zone: sorted slots, at least one with a value."""
 
     slots: tuple[Slot, ...]
-    end: float  # until when the last slot holds, epoch seconds
+    end: float  # of the last slot, epoch seconds
     unit: str  # g/kWh, or a currency and /MWh
     source: str  # provider, and for carbon: average or marginal, life-cycle or direct
-    currency: str = ""  # of prices; "" when the provider does not say
-    observed_at: float | None = None  # when the provider says that it made them
+    currency: str = ""  # of prices; "" if the provider does not name it
+    observed_at: float | None = None  # when the provider made the values, as it says
     is_estimated: bool = False  # by the provider
 
     def gaps(self) -> int:
-        """Return how many slots hold no data."""
+        """Return the number of slots without data."""
         return sum(slot.value is None for slot in self.slots)
 
     def at(self, when: float, late_s: float = 0.0) -> Slot | None:
-        """Return the slot whose value holds at `when`, or ended at most `late_s` before."""
+        """Return the slot with the value at `when`, or one that ended at most `late_s` before."""
         stop = self.end
         for slot in reversed(self.slots):
             if slot.start <= when and slot.value is not None:
@@ -73,7 +73,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value of [start, end), in epoch seconds; None is no data."""
+    """A value in [start, end), epoch seconds; None is no data."""
 
     start: float
     end: float
@@ -82,7 +82,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A GET; parameters and headers may hold keys and are never shown."""
+    """A GET request; its parameters and headers may contain keys and are never shown."""
 
     url: str
     parameters: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -91,13 +91,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back: below 300, or between 400 and 499 but for 429."""
+    """A response with status below 300, or from 400 to 499 except 429."""
 
     status: int
     body: bytes
 
 
-# Gives requests, is sent their replies (or thrown their faults), and returns what it made of them.
+# Yields requests, is sent their replies (or thrown their faults), and returns the answer.
 Conversation = Generator[Request, Reply, Answer]
 
 
@@ -108,9 +108,9 @@ def carbon_answer(
     observed_at: float | None = None,
     is_estimated: bool = False,
 ) -> Answer:
-    """Return an answer in g/kWh; raise ProviderFault when no value is left.
+    """Return an answer in g/kWh; raise ProviderFault if no value remains.
 
-    A negative value, or one beyond any grid, is no data; so are zeros when there is nothing else.
+    A negative value, or one above that of any grid, is no data; so are zeros without other values.
     """
     sound = [_sound(interval, 0.0, MOST_GRAMS_PER_KWH) for interval in intervals]
     if not any(interval.value for interval in sound):
@@ -143,9 +143,9 @@ def _sound(interval: Interval, least: float, most: float) -> Interval:
 
 
 def _slots(intervals: Iterable[Interval]) -> tuple[tuple[Slot, ...], float]:
-    """Put intervals in order, a slot without data where they leave a hole.
+    """Sort intervals into slots, with a slot without data for each hole between them.
 
-    Of two with one start the later in the list counts.
+    Of two intervals with the same start, the later one in the list counts.
     """
     by_start = {
         interval.start: interval
@@ -165,6 +165,6 @@ def _slots(intervals: Iterable[Interval]) -> tuple[tuple[Slot, ...], float]:
 
 
 def without_empty_ends(answer_slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
-    """Return the slots from the first to the last with a value."""
+    """Return the slots from the first to the last one with a value."""
     known = [index for index, slot in enumerate(answer_slots) if slot.value is not None]
     return answer_slots[known[0] : known[-1] + 1] if known else ()

@@ -1,4 +1,4 @@
-"""CAISO OASIS: California's day-ahead locational prices; no key, one request in five seconds.
+"""CAISO OASIS: California's day-ahead locational prices; no key, one request per five seconds.
 
 Wire: https://oasis.caiso.com, report PRC_LMP version 12, as gridstatus reads it.
 """
@@ -53,7 +53,7 @@ class CaisoOasis(msgspec.Struct, frozen=True, rename="camel"):
         return ()
 
     def ask(self, now: float, secrets: tuple[str, ...]) -> Conversation:
-        """Ask for today and tomorrow, as Pacific midnights cut them."""
+        """Ask for today and tomorrow, from midnight to midnight in Pacific time."""
         zone = ZoneInfo(_MARKET_ZONE)
         today = datetime.fromtimestamp(now, zone).replace(hour=0, minute=0, second=0, microsecond=0)
         parameters = (
@@ -100,7 +100,7 @@ def _unpacked(body: bytes) -> bytes:
                 raise garbage("the zip holds several files")
             with archive.open(name) as file:
                 unpacked = file.read(_MOST_UNPACKED_BYTES + 1)
-    # What zipfile raises for a damaged, encrypted or odd archive.
+    # zipfile raises these for a damaged, encrypted or unusual archive.
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as fault:
         raise garbage("the zip cannot be read") from fault
     if len(unpacked) > _MOST_UNPACKED_BYTES:
@@ -114,7 +114,7 @@ def _intervals(text: str, node: str) -> list[Interval]:
     try:
         for row in reader:
             if row.get("LMP_TYPE") != "LMP" or row.get("NODE") != node:
-                continue  # its parts: energy, congestion, losses
+                continue  # a component of the price: energy, congestion, losses
             start = moment(row.get("INTERVALSTARTTIME_GMT"), "INTERVALSTARTTIME_GMT")
             end = moment(row.get("INTERVALENDTIME_GMT"), "INTERVALENDTIME_GMT")
             intervals.append(Interval(start, end, float(row.get("MW") or "nan")))

@@ -1,4 +1,4 @@
-"""All providers by the name that a GridSignal gives; a new one is one file and one line here."""
+"""All providers by their name in GridSignals; a new one takes one file and one line here."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol, get_args
@@ -22,7 +22,7 @@ from greensched_operator.providers.watttime import WattTime
 
 
 class Talking(Protocol):
-    """A provider that is asked over the web: a frozen msgspec.Struct of an entry's fields.
+    """A provider with a web API: a frozen msgspec.Struct of an entry's fields.
 
     Its docstring's first paragraph and its fields' types, limits and descriptions make the
     GridSignal's definition and a row of docs/signals.md.
@@ -30,13 +30,13 @@ class Talking(Protocol):
 
     name: ClassVar[str]  # of the entry's field
     serves: ClassVar[tuple[SignalKind, ...]]
-    least_interval_s: ClassVar[float]  # it is asked no more often than that
+    least_interval_s: ClassVar[float]  # the shortest interval between two requests
 
     def secret_keys(self) -> tuple[SecretKey, ...]:
-        """Return which keys of Secrets it needs, for `ask` in this order."""
+        """Return the keys of Secrets that it needs, in the order in which `ask` takes them."""
 
     def ask(self, now: float, secrets: tuple[str, ...]) -> Conversation:
-        """Yield requests, be sent their replies, and return what they say; raise ProviderFault.
+        """Yield requests, receive their replies, and return the answer; raises ProviderFault.
 
         `now` is in epoch seconds.
         """
@@ -66,9 +66,9 @@ PROVIDERS: Mapping[SignalKind, Mapping[str, type[Provider]]] = {
 
 
 def parse_provider(raw: Mapping[str, Any], kind: SignalKind) -> Provider:
-    """Read one entry of a GridSignal's list; raise BadInput that says what is wrong with it.
+    """Read one entry of a GridSignal's list; raise BadInput with what is wrong with it.
 
-    The API server has refused most of that already.
+    The API server has already refused most invalid entries.
     """
     known = PROVIDERS[kind]
     named = [name for name in raw if raw[name] is not None]

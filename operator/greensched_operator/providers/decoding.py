@@ -1,4 +1,4 @@
-"""Reads JSON of unknown honesty: each step gives what was promised or a fault, never a surprise."""
+"""Reads untrusted JSON: each function returns the promised type or raises a ProviderFault."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ def garbage(text: str) -> ProviderFault:
 
 
 def json_of(body: bytes) -> Any:
-    """Return the JSON in `body`."""
+    """Return the decoded JSON of `body`."""
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
@@ -40,7 +40,7 @@ def rows(raw: object, what: str) -> Sequence[Any]:
 
 
 def text(raw: object) -> str:
-    """Return text as it is, anything else as nothing."""
+    """Return text unchanged, and "" for anything else."""
     return raw if isinstance(raw, str) else ""
 
 
@@ -59,7 +59,7 @@ def number(raw: object, what: str) -> float | None:
 
 
 def moment(raw: object, what: str) -> float:
-    """Return the epoch seconds of an RFC 3339 time, seconds left out or not."""
+    """Return the epoch seconds of an RFC 3339 time, with or without seconds."""
     written = text(raw)
     if len(written) == len("2026-01-20T12:00Z") and written.endswith("Z"):
         written = f"{written[:-1]}:00Z"
@@ -70,7 +70,7 @@ def moment(raw: object, what: str) -> float:
 
 
 def moment_if_any(raw: object) -> float | None:
-    """Return the epoch seconds of a time, None where there is none to read."""
+    """Return the epoch seconds of a time; None if it is absent or unreadable."""
     try:
         return moment(raw, "")
     except ProviderFault:
@@ -78,7 +78,7 @@ def moment_if_any(raw: object) -> float | None:
 
 
 def says(reply: Reply) -> str:
-    """Return what a refusal says, short: JSON's `message`, `msg` or `error`, else plain text."""
+    """Return the short text of a refusal: `message`, `msg` or `error` in JSON, else plain text."""
     try:
         raw = msgspec.json.decode(reply.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -95,9 +95,10 @@ def says(reply: Reply) -> str:
 def accepted(
     reply: Reply, *, refusals: Mapping[int, FaultReason] | None = None, quotes: bool = True
 ) -> bytes:
-    """Return the body of a reply below 300; raise by `refusals`, else by what statuses mean.
+    """Return the body of a reply below 300; raise ProviderFault for a refusal.
 
-    `quotes` tells whether the fault may say what a refusal says.
+    `refusals` overrides the usual meaning of statuses. Without `quotes` the fault does not repeat
+    the text of the refusal.
     """
     if reply.status < 300:
         return reply.body

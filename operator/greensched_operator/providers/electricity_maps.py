@@ -1,6 +1,7 @@
 """Electricity Maps: average carbon intensity by flow tracing, life-cycle or direct.
 
-Wire: https://app.electricitymaps.com/docs, v4; a free key serves one zone, or all without a past.
+Wire: https://app.electricitymaps.com/docs, v4. A free key has access to one zone, or to all without
+history.
 """
 
 from collections.abc import Mapping
@@ -36,13 +37,12 @@ from greensched_operator.providers.secret_keys import SecretKey, TokenRef
 
 _URL = "https://api.electricitymaps.com/v4/carbon-intensity/"
 _LABELS = {"lifecycle": "life-cycle", "direct": "direct"}
-# A second call after these would meet the same fate.
-_NO_FORECAST = {
+_NO_FORECAST = {  # the plan does not include forecasts
     FaultReason.UNAUTHORISED,
     FaultReason.NO_DATA,
     FaultReason.UNKNOWN_ZONE,
-}  # not in the plan
-_FINAL = {
+}
+_FINAL = {  # a second request would fail as well
     FaultReason.UNREACHABLE,
     FaultReason.RATE_LIMITED,
     FaultReason.SERVER_ERROR,
@@ -74,10 +74,10 @@ class ElectricityMaps(msgspec.Struct, frozen=True, rename="camel"):
         return (self.secret_ref.secret_key(),)
 
     def ask(self, now: float, secrets: tuple[str, ...]) -> Conversation:
-        """Ask for the hour now and, where the plan holds it, the forecast.
+        """Ask for the current hour and, if the plan includes it, the forecast.
 
-        A forecast that fails for the moment fails the whole: the last good answer may hold hours
-        that the hour now alone would take away.
+        If the forecast fails temporarily, the whole answer fails: the last good answer may have
+        later hours, which the current hour alone would remove.
         """
         refused: ProviderFault | None = None
         latest = forecast = None
@@ -102,7 +102,7 @@ class ElectricityMaps(msgspec.Struct, frozen=True, rename="camel"):
             ("zone", self.zone),
             ("emissionFactorType", self.emission_factor_type),
             ("temporalGranularity", "hourly"),
-            # Else a zone that it cannot resolve becomes that of our own address.
+            # Otherwise the zone of our own address replaces a zone that it cannot resolve.
             ("disableCallerLookup", "true"),
         ]
         if what == "forecast":
@@ -119,7 +119,7 @@ def read(
     """Return both bodies as one answer; either may be missing. Raises ProviderFault."""
     intervals = []
     observed_at, is_estimated = None, True
-    for body in (forecast, latest):  # the later counts: an observation beats its forecast
+    for body in (forecast, latest):  # the later one counts: an observation replaces its forecast
         if body is None:
             continue
         page = mapping(json_of(body), "the answer")
@@ -137,7 +137,7 @@ def _intervals(page: Mapping[str, Any]) -> list[Interval]:
     if page.get("estimationMethod") == "SANDBOX_MODE_DATA":
         raise ProviderFault(
             FaultReason.NO_DATA,
-            "the key is a sandbox key, whose values are made up; use a production key",
+            "the key is a sandbox key, whose values are not real; use a production key",
         )
     points = rows(page["forecast"], "forecast") if "forecast" in page else [page]
     intervals = []

@@ -34,8 +34,8 @@ from greensched_operator.providers.secret_keys import SecretKey, TokenRef
 _URL = "https://web-api.tp.entsoe.eu/api"
 _BEFORE_S, _AHEAD_S = 24 * SECONDS_PER_HOUR, 48 * SECONDS_PER_HOUR
 _NO_DATA_CODE = "999"
-_DAY_AHEAD_AUCTION = "1"  # 2 is EXAA's, which DE-LU and AT send beside it
-_REPEATS = "A03"  # a missing position holds the value before
+_DAY_AHEAD_AUCTION = "1"  # 2 is EXAA's, which DE-LU and AT also send
+_REPEATS = "A03"  # a missing position repeats the previous value
 _RESOLUTION = re.compile(r"PT(\d{1,4})M", re.ASCII)
 _MOST_POSITIONS = 10_000
 
@@ -63,7 +63,7 @@ class Entsoe(msgspec.Struct, frozen=True, rename="camel"):
         return (self.secret_ref.secret_key(),)
 
     def ask(self, now: float, secrets: tuple[str, ...]) -> Conversation:
-        """Ask for yesterday to the day after tomorrow; whole local days come back."""
+        """Ask for yesterday to the day after tomorrow; the answer has whole local days."""
         hour = now // SECONDS_PER_HOUR * SECONDS_PER_HOUR
         parameters = (
             ("securityToken", secrets[0]),
@@ -85,7 +85,7 @@ def _minute(when: float) -> str:
 def read(reply: Reply) -> Answer:
     """Return the prices of the day-ahead auction. Raises ProviderFault.
 
-    A refusal is the same document whether its status is 200 or 400.
+    A refusal has the same document with status 200 and with 400.
     """
     if reply.status in (401, 403):
         raise ProviderFault(FaultReason.UNAUTHORISED, f"HTTP {reply.status}: the token is refused")
@@ -178,7 +178,7 @@ def _number(written: str) -> float:
 
 
 def _local(tag: str) -> str:
-    """Return a name without its namespace, whose version changes."""
+    """Return a tag without its namespace, whose version changes."""
     return tag.rpartition("}")[2]
 
 

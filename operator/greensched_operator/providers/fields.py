@@ -1,4 +1,4 @@
-"""Fields that several providers have, with what the API server demands of them."""
+"""Fields that several providers share, with the API server's checks."""
 
 from typing import Annotated
 
@@ -7,18 +7,18 @@ from msgspec import Meta
 
 def checked(
     rule: str,
-    told: str,
+    message: str,
     *,
     description: str | None = None,
     min_length: int | None = None,
     max_length: int | None = None,
 ) -> Meta:
-    """Return what is demanded of a text: `rule` is the API server's CEL, `told` its complaint."""
+    """Return the checks of a text: `rule` is the API server's in CEL, `message` its error."""
     return Meta(
         description=description,
         min_length=min_length,
         max_length=max_length,
-        extra_json_schema={"x-kubernetes-validations": [{"rule": rule, "message": told}]},
+        extra_json_schema={"x-kubernetes-validations": [{"rule": rule, "message": message}]},
     )
 
 

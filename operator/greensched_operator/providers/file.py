@@ -24,13 +24,14 @@ from greensched_operator.providers.secret_keys import SecretKey
 
 _BEFORE_S, _AHEAD_S = 24 * SECONDS_PER_HOUR, 240 * SECONDS_PER_HOUR
 _MOST_ROWS = 10_000
-# DuckDB would else look on the web for extensions that it lacks.
+# Otherwise DuckDB would look for missing extensions on the web.
 _ALONE: dict[str, bool | int] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "threads": 1,
 }
-_HAS_OFFSET = r":\d\d([.]\d+)?([zZ]|[+-]\d\d(:?\d\d)?)$"  # else it would be read as local time
+# Times without an offset would be read as local time.
+_HAS_OFFSET = r":\d\d([.]\d+)?([zZ]|[+-]\d\d(:?\d\d)?)$"
 _READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
 
 
@@ -56,7 +57,7 @@ class File(msgspec.Struct, frozen=True, rename="camel"):
         Meta(
             min_length=1,
             max_length=100,
-            description="Column of timestamps (UTC unless they name a zone) or epoch seconds.",
+            description="Column of timestamps (UTC unless they have an offset) or epoch seconds.",
         ),
     ] = "start"
     slot_seconds: SlotSeconds | None = None
@@ -69,7 +70,10 @@ class File(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def read(file: File, folder: Path | None, kind: SignalKind, now: float) -> Answer:
-    """Return a day back and ten ahead; blocks on the disk. Raises ProviderFault."""
+    """Return the values of the past day and the next ten; blocks on the disk.
+
+    Raises ProviderFault.
+    """
     found = _rows(_place(file, folder), file, now)
     if not found:
         raise ProviderFault(FaultReason.NO_DATA, f"{file.path} has no rows for the days around now")
@@ -86,7 +90,7 @@ def read(file: File, folder: Path | None, kind: SignalKind, now: float) -> Answe
 
 
 def _place(file: File, folder: Path | None) -> Path:
-    """Return where the file stands; a link out of the folder counts as absent."""
+    """Return the file's path; a link out of the folder counts as absent."""
     if folder is None:
         raise ProviderFault(FaultReason.UNREACHABLE, "the operator has no folder of signal files")
     place = (folder / file.path).resolve()

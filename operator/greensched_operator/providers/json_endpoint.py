@@ -1,4 +1,4 @@
-"""A JSON endpoint of one's own: where its slots stand is said by paths."""
+"""A user's own JSON endpoint: paths in the GridSignal lead to its slots."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -29,7 +29,7 @@ from greensched_operator.providers.decoding import (
 from greensched_operator.providers.fields import Currency, Multiply, SlotSeconds, checked
 from greensched_operator.providers.secret_keys import SecretKey, TokenRef
 
-_MILLISECONDS_FROM = 1e11  # epoch seconds beyond the year 5138 are milliseconds
+_MILLISECONDS_FROM = 1e11  # as epoch seconds it is after the year 5138
 
 
 def _path(to: str) -> Meta:
@@ -40,7 +40,7 @@ class JsonEndpoint(msgspec.Struct, frozen=True, rename="camel"):
     """Values from an address of your own that answers JSON.
 
     Dotted paths lead to slots, starts and values within the answer. With `slots`, the other paths
-    lead on from each of them; without, to lists of equal length.
+    begin at each slot; without it, they lead to lists of equal length.
     """
 
     name: ClassVar[str] = "jsonEndpoint"
@@ -83,21 +83,21 @@ class JsonEndpoint(msgspec.Struct, frozen=True, rename="camel"):
         checked(
             "self.matches('^[A-Za-z0-9-]+$')",
             "header may hold letters, digits and '-'",
-            description="Header whose value is that of secretRef, unchanged.",
+            description="Header that is set to the value from secretRef, unchanged.",
             max_length=60,
         ),
     ] = "Authorization"
-    secret_ref: TokenRef | None = None  # the whole value of the header
+    secret_ref: TokenRef | None = None  # its value is the whole header value
 
     def secret_keys(self) -> tuple[SecretKey, ...]:
-        """Return the key of the header's value, if one is wanted."""
+        """Return the key of the header's value, if there is one."""
         return () if self.secret_ref is None else (self.secret_ref.secret_key(),)
 
     def ask_for(self, kind: SignalKind, secrets: tuple[str, ...]) -> Conversation:
-        """Ask for carbon or a price, which look alike."""
+        """Ask for carbon or a price, which have the same format."""
         headers = tuple((self.header, secret) for secret in secrets)
         reply = yield Request(self.url, (), headers)
-        # Who writes GridSignals learns nothing else of what the operator can reach.
+        # Authors of GridSignals must not read what else the operator can reach.
         return read(accepted(reply, refusals=_REFUSALS, quotes=False), self, kind)
 
 
@@ -105,7 +105,7 @@ _REFUSALS = {400: FaultReason.UNKNOWN_ZONE, 404: FaultReason.NO_DATA}
 
 
 def read(body: bytes, endpoint: JsonEndpoint, kind: SignalKind) -> Answer:
-    """Return what stands at the paths. Raises ProviderFault, without a word of the answer in it."""
+    """Return the values at the paths. Raises ProviderFault, which repeats no text of the answer."""
     whole = json_of(body)
     starts, ends, values = _columns(whole, endpoint)
     if not len(starts) == len(ends) == len(values):
@@ -140,7 +140,7 @@ def _columns(whole: Any, endpoint: JsonEndpoint) -> tuple[list[Any], list[Any], 
 
 
 def _at(raw: Any, path: str, *, or_none: bool = False) -> Any:
-    """Return what stands at a dotted path; a number is a place in a list, negative from its end."""
+    """Return the value at a dotted path; a number is a list index, negative from the end."""
     for name in path.split(".") if path else []:
         try:
             raw = raw[int(name)] if isinstance(raw, list) else raw[name]

@@ -36,7 +36,7 @@ from greensched_operator.providers.fields import checked
 from greensched_operator.providers.secret_keys import SecretKey
 
 _URL = "https://dataportal-api.nordpoolgroup.com/api/DayAheadPrices"
-_MARKET_ZONE = "Europe/Oslo"  # CET: a market day is one of its days
+_MARKET_ZONE = "Europe/Oslo"  # CET: market days are its days
 _NOT_PUBLISHED = 204  # before about 13:00 CET
 
 
@@ -63,12 +63,12 @@ class NordPool(msgspec.Struct, frozen=True, rename="camel"):
         return ()
 
     def ask(self, now: float, secrets: tuple[str, ...]) -> Conversation:
-        """Ask for today and, which is no fault to lack before it is published, tomorrow."""
+        """Ask for today and tomorrow; it is no fault if tomorrow is not published yet."""
         today = datetime.fromtimestamp(now, ZoneInfo(_MARKET_ZONE)).date()
         first = _page((yield self._request(today.isoformat())))
         if first is None:
             raise ProviderFault(FaultReason.NO_DATA, "today's prices are not published")
-        # A failure fails the whole: the last good answer may hold tomorrow already.
+        # A failure here fails the whole answer: the last good one may already have tomorrow.
         tomorrow = _page((yield self._request((today + timedelta(days=1)).isoformat())))
         return read([first] if tomorrow is None else [first, tomorrow], self.area)
 

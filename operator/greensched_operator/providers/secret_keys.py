@@ -1,4 +1,4 @@
-"""Names of keys in Secrets of the operator's own namespace; never what they hold."""
+"""Names of keys in Secrets of the operator's own namespace, never their values."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -47,5 +47,5 @@ class LoginRef(msgspec.Struct, frozen=True, rename="camel"):
     password_key: KeyName = "password"
 
     def secret_keys(self) -> tuple[SecretKey, SecretKey]:
-        """Return user and password, in this order."""
+        """Return the keys of user and password, in this order."""
         return SecretKey(self.name, self.username_key), SecretKey(self.name, self.password_key)

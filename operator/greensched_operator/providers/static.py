@@ -1,4 +1,4 @@
-"""The shipped table of yearly means: what is left when nobody says more."""
+"""The shipped table of yearly means, for zones without a better provider."""
 
 from typing import Annotated, ClassVar
 
@@ -36,9 +36,9 @@ class Static(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def read(static: Static, zone: str, table: StaticZones, kind: SignalKind, now: float) -> Answer:
-    """Return the zone's yearly mean, for carbon the world's where there is none.
+    """Return the zone's yearly mean, or for carbon the world's if the zone has none.
 
-    Raises ProviderFault when there is neither.
+    Raises ProviderFault if there is neither.
     """
     entries = [each for each in (table.find(static.zone or zone), table.default) if each]
     until = now + 24 * SECONDS_PER_HOUR

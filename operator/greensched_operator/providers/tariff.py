@@ -1,4 +1,4 @@
-"""A time-of-use tariff: prices by the local clock, computed, two days ahead."""
+"""A time-of-use tariff: prices by the local clock, computed two days ahead."""
 
 from datetime import datetime
 from typing import Annotated, ClassVar, Literal
@@ -19,7 +19,7 @@ from greensched_operator.providers.answers import (
 from greensched_operator.providers.fields import Currency, checked
 from greensched_operator.providers.secret_keys import SecretKey
 
-_STEP_S = 900.0  # all clocks of the world change by multiples of a quarter of an hour
+_STEP_S = 900.0  # all clocks of the world change by multiples of 15 minutes
 _STEPS = 192  # 48 h
 Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 _DAYS: tuple[Day, ...] = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -100,15 +100,15 @@ class Tariff(msgspec.Struct, frozen=True, rename="camel"):
         return ()
 
     def ask(self, now: float, secrets: tuple[str, ...]) -> Conversation:
-        """Ask nobody."""
+        """Compute the answer without any request."""
         return compute(self, now)
-        yield  # makes it a conversation
+        yield  # makes this function a generator
 
 
 def compute(tariff: Tariff, now: float) -> Answer:
-    """Return the prices from the quarter of an hour that runs on. Raises ProviderFault.
+    """Return the prices from the current quarter of an hour on. Raises ProviderFault.
 
-    Days of 23 and 25 hours come out right, since each quarter reads the local clock.
+    Days of 23 and 25 hours are right, since each quarter of an hour reads the local clock.
     """
     try:
         zone = ZoneInfo(tariff.time_zone)

@@ -60,7 +60,7 @@ class UkCarbonIntensity(msgspec.Struct, frozen=True, rename="camel"):
         return ()
 
     def ask(self, now: float, secrets: tuple[str, ...]) -> Conversation:
-        """Ask for 48 hours from the half hour that runs."""
+        """Ask for 48 hours from the current half hour on."""
         since = format_timestamp(now // _SLOT_S * _SLOT_S).replace(":00Z", "Z")
         path = f"/intensity/{since}/fw48h"
         if self.region_id is not None:
@@ -69,7 +69,7 @@ class UkCarbonIntensity(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def read(body: bytes, now: float) -> Answer:
-    """Return what was measured, else forecast. Raises ProviderFault, also for an error with 200."""
+    """Return measured values, else forecasts. Raises ProviderFault, also for errors with 200."""
     page = mapping(json_of(body), "the answer")
     if "error" in page:
         raise _error(page["error"])
@@ -88,7 +88,7 @@ def read(body: bytes, now: float) -> Answer:
 
 
 def _slots(raw: object) -> Sequence[Any]:
-    """Return the slots: national ones are a list, a region's are within an object or its list."""
+    """Return the slots: a list for the nation, or within an object or its list for a region."""
     if raw is None:
         raise ProviderFault(FaultReason.NO_DATA, "the answer is empty")
     regional = raw[0] if isinstance(raw, list) and len(raw) == 1 else raw

@@ -1,6 +1,6 @@
 """WattTime v3: marginal emissions (MOER), direct CO2, in slots of five minutes.
 
-Wire: https://docs.watttime.org; a free account serves the region CAISO_NORTH.
+Wire: https://docs.watttime.org; a free account has access to the region CAISO_NORTH.
 """
 
 import base64
@@ -36,7 +36,7 @@ _LOGIN_URL = "https://api.watttime.org/login"  # not below /v3
 _FORECAST_URL = "https://api.watttime.org/v3/forecast"
 _UNITS = "lbs_co2_per_mwh"
 _GRAMS_PER_POUND = 453.59237
-_SHORTEST_S, _LONGEST_S = 60.0, 3_600.0  # of a slot; five minutes in fact
+_SHORTEST_S, _LONGEST_S = 60.0, 3_600.0  # limits of a slot; today's are five minutes
 
 
 class WattTime(msgspec.Struct, frozen=True, rename="camel"):
@@ -62,7 +62,7 @@ class WattTime(msgspec.Struct, frozen=True, rename="camel"):
         return self.secret_ref.secret_keys()
 
     def ask(self, now: float, secrets: tuple[str, ...]) -> Conversation:
-        """Log in, then ask for the forecast, whose first point is now."""
+        """Log in and ask for the forecast, which begins now."""
         user, password = secrets
         basic = base64.b64encode(f"{user}:{password}".encode()).decode()
         login = yield Request(_LOGIN_URL, headers=(("Authorization", f"Basic {basic}"),))
@@ -78,7 +78,7 @@ class WattTime(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def read_token(body: bytes) -> str:
-    """Return the token of a login, which is good for half an hour. Raises ProviderFault."""
+    """Return the token of a login, which is valid for half an hour. Raises ProviderFault."""
     token = text(mapping(json_of(body), "the login").get("token"))
     if not token or not token.isascii() or not token.isprintable():
         raise garbage("the answer to the login has no token")
