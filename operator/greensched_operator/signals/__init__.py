@@ -1,4 +1,4 @@
-"""GridSignal objects kept current from the providers of carbon and price.
+"""Keeps GridSignal objects current with the answers of their providers.
 
 Imports `providers`. Begin with `grid_signal_controller.py`.
 """

@@ -1,4 +1,4 @@
-"""Fills GridSignals from their providers: the cluster's only fetcher, run by the leader alone."""
+"""Fills GridSignals from their providers; only the leader runs it, so requests are not repeated."""
 
 import asyncio
 import math
@@ -46,25 +46,25 @@ from greensched_operator.signals.web import Web
 log = structlog.get_logger()
 
 _ZONES_AT_A_TIME = 32
-_WRITE_AGAIN_S = 10.0  # after the API server did not take a status
+_WRITE_AGAIN_S = 10.0  # after a status could not be written
 _LONGEST_WAIT_S = 60.0
-_FIRST_WAIT_S = 0.5  # which tells the pace of the clock
+_FIRST_WAIT_S = 0.5  # which measures the pace of the clock
 _SHORTEST_WAIT_S = 0.1
 
 
 @dataclass
 class _Zone:
-    """One GridSignal of ours: what is wanted, what is known, and what its object says."""
+    """One GridSignal that we fill: its spec, plans and status."""
 
     spec: SignalSpec
     plans: dict[SignalKind, SignalPlan]
-    status: dict[str, Any]  # as the API server last told
-    write_at: float = -math.inf  # when its status is to be looked at again; epoch seconds
-    followed: set[SignalKind] = field(default_factory=set)  # whose ages are shown
+    status: dict[str, Any]  # as last received from the API server
+    write_at: float = -math.inf  # when its status is due for a check; epoch seconds
+    followed: set[SignalKind] = field(default_factory=set)  # signals whose ages are shown
 
 
 class GridSignalController:
-    """Takes GridSignals from a watch and, turn by turn, asks what is due and writes statuses."""
+    """Takes GridSignals from a watch, asks providers that are due, and writes statuses."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class GridSignalController:
         limits: AgeLimits | None = None,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        """`chance` gives numbers in [0, 1), which spread the questions over time."""
+        """`chance` returns numbers in [0, 1), which spread the requests over time."""
         self._api = api
         self._clock = clock
         self._questions = questions
@@ -91,11 +91,11 @@ class GridSignalController:
         self._has_listed = False
 
     def list_began(self) -> None:
-        """A full list follows."""
+        """Begin a full list."""
         self._listed = set()
 
     def upsert(self, item: GridSignalObject) -> None:
-        """A GridSignal is there or has changed; one that names no provider is left alone."""
+        """Take a GridSignal that exists or has changed; one without providers is ignored."""
         name = item.metadata.name
         self._listed.add(name)
         spec = parse_spec(item)
@@ -111,14 +111,14 @@ class GridSignalController:
         self._changed.set()
 
     def list_ended(self) -> None:
-        """Whatever the list did not hold is gone."""
+        """Forget all GridSignals that were not in the list."""
         for name in self._zones.keys() - self._listed:
             self._forget(name)
         self._has_listed = True
         self._changed.set()
 
     def remove(self, item: GridSignalObject) -> None:
-        """A GridSignal is gone."""
+        """Forget a GridSignal that was deleted."""
         self._forget(item.metadata.name)
 
     def _new(self, spec: SignalSpec, status: dict[str, Any], known: _Zone | None) -> _Zone:
@@ -139,9 +139,9 @@ class GridSignalController:
             self._metrics.forget(gone.spec.zone)
 
     async def run(self) -> None:
-        """Take turns until cancelled, also by a clock that goes faster than the machine's.
+        """Update zones when they are due until cancelled, also by a clock faster than wall time.
 
-        No zone waits for another one whose provider is slow.
+        No zone waits for another zone with a slow provider.
         """
         pace, longest_s = 1.0, _FIRST_WAIT_S
         async with asyncio.TaskGroup() as tasks:
@@ -159,7 +159,7 @@ class GridSignalController:
                     longest_s = _LONGEST_WAIT_S
 
     async def turn(self) -> float:
-        """Ask all that is due and write it; return when something is due next, epoch seconds."""
+        """Update all zones that are due; return when one is due next, in epoch seconds."""
         async with asyncio.TaskGroup() as tasks:
             self._start_due(tasks)
         return self._next_at()
@@ -174,7 +174,7 @@ class GridSignalController:
                 tasks.create_task(self._keep(name, zone))
 
     def _next_at(self) -> float:
-        """Return when a zone that is not busy is due next; infinity for never."""
+        """Return when a zone that is not being updated is due next; infinity for never."""
         now = self._clock.now()
         idle = (zone for name, zone in self._zones.items() if name not in self._busy)
         return min((_next_at(zone, now) for zone in idle), default=math.inf)
@@ -185,15 +185,15 @@ class GridSignalController:
                 for kind in KINDS:
                     await self._ask(name, zone, kind)
                 await self._write(name, zone)
-        except Exception:  # one odd zone never keeps the others from being asked
-            log.exception("a GridSignal could not be updated; it is skipped this time", signal=name)
+        except Exception:  # a bug with one zone must not stop the others
+            log.exception("a GridSignal could not be updated; trying again", signal=name)
             self._rest(zone)
         finally:
             self._busy.discard(name)
             self._changed.set()
 
     def _is_wanted(self, name: str, zone: _Zone) -> bool:
-        """Tell whether the zone was neither edited nor deleted since it was taken up."""
+        """Return whether the zone has been neither edited nor deleted since its update began."""
         return self._zones.get(name) is zone
 
     async def _ask(self, name: str, zone: _Zone, kind: SignalKind) -> None:
@@ -206,7 +206,7 @@ class GridSignalController:
             zone.plans[kind] = await self._outcome(zone, kind, provider)
             zone.write_at = -math.inf
         if asked:
-            self._tell(zone, kind)
+            self._report_fallback(zone, kind)
 
     async def _outcome(self, zone: _Zone, kind: SignalKind, provider: Provider) -> SignalPlan:
         plan = zone.plans[kind]
@@ -220,8 +220,8 @@ class GridSignalController:
         self._metrics.fallbacks.labels(kind, GAP).inc(answer.gaps())
         return answered(plan, provider, answer, self._clock.now(), self._chance())
 
-    def _tell(self, zone: _Zone, kind: SignalKind) -> None:
-        """Count and log what serves now, if it is not the first provider."""
+    def _report_fallback(self, zone: _Zone, kind: SignalKind) -> None:
+        """Count and log the source that serves now, if it is not the first provider."""
         plan = zone.plans[kind]
         first = plan.failures.get(plan.providers[0])
         if first is None:
@@ -264,9 +264,13 @@ class GridSignalController:
             raw = await self._api.patch(f"{GRID_SIGNALS}/{name}/status", body)
         except ApiUnavailable as fault:
             if fault.status == 404:
-                return  # the watch will tell that it is gone
+                return  # deleted, which the watch will report
             self._metrics.write_failures.inc()
-            log.warning("status could not be written", signal=name, reason=str(fault))
+            log.warning(
+                "a GridSignal's status could not be written; trying again",
+                signal=name,
+                reason=str(fault),
+            )
             self._rest(zone)
             return
         zone.status = decode_grid_signal(raw).status or {}
@@ -291,9 +295,9 @@ def make_grid_signal_controller(
     metrics: SignalMetrics,
     http: httpx.AsyncClient,
 ) -> GridSignalController:
-    """Return what fills all GridSignals that name providers; one process at a time may run it.
+    """Return the controller of all GridSignals with providers; one process at a time may run it.
 
-    It is a sink for their watch. Providers are asked over `http`, which whoever made it closes.
+    It is a sink for their watch. It sends requests over `http`, which the caller closes.
     """
     secrets, static = ProviderSecrets(api, settings.namespace), settings.static_zones_file
     questions = Questions(
@@ -305,7 +309,7 @@ def make_grid_signal_controller(
 def signal_watch(
     api: ApiClient, planning: Sink[SignalObject], controller: GridSignalController, wall: Clock
 ) -> Watch[bytes | msgspec.Raw]:
-    """Return the one watch of GridSignals, for what plans by their values and what fills them."""
+    """Return the one watch of GridSignals, for planning and for the controller that fills them."""
     sink = SharedSink[bytes | msgspec.Raw](
         (decode_signal, planning), (decode_grid_signal, controller)
     )

@@ -11,13 +11,13 @@ from greensched_operator.providers.catalogue import NAMES
 
 _PREFIX = "greensched_operator_signal"
 OK = "ok"
-# Beside a provider's own reasons: why values are not the first provider's of now.
+# Reasons for a fallback other than a provider's own.
 GAP = "gap"  # a slot of a forecast without a value
-LAST_GOOD = "last-good"  # nobody answered; the values before stay
+LAST_GOOD = "last-good"  # no provider answered, so the previous values remain
 
 
 class SignalMetrics:
-    """Its collectors, in the operator's registry; those with known labels start at 0."""
+    """Collectors in the operator's registry; those with known labels start at 0."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.fetches = Counter(
@@ -28,8 +28,8 @@ class SignalMetrics:
         )
         self.fallbacks = Counter(
             f"{_PREFIX}_fallbacks",
-            "Times that a value was not the first provider's, by reason: why that one failed, last "
-            "good values after all failed, and forecast slots without a value.",
+            "Values that are not the first provider's, by reason: its fault, last good values "
+            "because all providers failed, or a forecast slot without a value.",
             ["kind", "reason"],
             registry=registry,
         )
@@ -52,11 +52,11 @@ class SignalMetrics:
                 self.fallbacks.labels(kind, reason)
 
     def follow_age(self, zone: str, kind: SignalKind, age_s: Callable[[], float]) -> None:
-        """Show a zone's age as `age_s` tells it whenever it is asked for."""
+        """Show the age that `age_s` returns for a zone whenever metrics are read."""
         self.age.labels(zone, kind).set_function(age_s)
 
     def forget(self, zone: str) -> None:
-        """Show a zone's ages no longer."""
+        """Remove a zone's ages."""
         for kind in get_args(SignalKind):
             try:
                 self.age.remove(zone, kind)

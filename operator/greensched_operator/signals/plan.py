@@ -1,8 +1,8 @@
-"""Which provider to ask next, for one signal of one zone; pure, the clock and chance passed in.
+"""Which provider to ask next for one signal of one zone; pure, with clock and chance as arguments.
 
-Providers are asked in their order. One that fails rests, ever longer; the next one serves
-meanwhile, and the better one is asked again when it has rested. When all fail the last good values
-stay, up to a day; only then the static table is read.
+Providers are asked in order. A provider that fails rests for a growing time; meanwhile the next
+one serves. After the rest, the better provider is asked again. If all fail, the last good values
+remain for up to a day; only then the static table is read.
 """
 
 import math
@@ -22,9 +22,9 @@ from greensched_operator.providers.static import Static
 
 JITTER = 0.1  # of an interval, so that zones do not ask all at once
 LATE_S = 3_600.0  # a source may be an hour late with the next value
-_OLDEST_S = 86_400.0  # of a carbon intensity, where its source tells
+_OLDEST_S = 86_400.0  # greatest age of a carbon intensity, if its source dates it
 _LONGEST_REST_S = 3_600.0
-_LONGEST_REST_WITHOUT_KEY_S = 900.0  # a Secret is mended by hand, and somebody waits
+_LONGEST_REST_WITHOUT_KEY_S = 900.0  # shorter, since a person who repairs a Secret waits for it
 _FIRST_REST_S: Mapping[FaultReason, float] = {
     FaultReason.UNREACHABLE: 60.0,
     FaultReason.SERVER_ERROR: 60.0,
@@ -49,7 +49,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """What a provider answered; times in epoch seconds."""
+    """A provider's answer; times in epoch seconds."""
 
     provider: Provider
     answer: Answer
@@ -59,7 +59,7 @@ class KeptAnswer:
 
 @dataclass(frozen=True, slots=True)
 class SignalPlan:
-    """One signal of one zone: its providers, what is held, and who failed."""
+    """One signal of one zone: its providers, the current answer, and the failures."""
 
     providers: tuple[Provider, ...]
     interval_s: float
@@ -68,7 +68,7 @@ class SignalPlan:
     limits: AgeLimits = field(default_factory=AgeLimits)
 
     def next_provider(self, now: float) -> Provider | None:
-        """Return who is to be asked at `now`; None while nobody is."""
+        """Return the provider to ask at `now`; None if none is due."""
         for place, provider in enumerate(self.providers):
             if isinstance(provider, Static) and place > 0 and self._outlasts_static(now):
                 return None
@@ -79,7 +79,7 @@ class SignalPlan:
         return None
 
     def due_at(self, now: float) -> float:
-        """Return when somebody is to be asked next, `now` at the earliest; infinity for never."""
+        """Return when a provider is due next, `now` at the earliest; infinity for never."""
         due = math.inf
         for place, provider in enumerate(self.providers):
             held = self.held
@@ -92,15 +92,15 @@ class SignalPlan:
         return max(due, now)
 
     def is_served_by_first(self) -> bool:
-        """Tell whether the best provider serves and did not fail since."""
+        """Return whether the first provider serves and has not failed since."""
         return bool(self.providers) and self._serves(self.providers[0])
 
     def is_last_good(self) -> bool:
-        """Tell whether what is held could not be read again when it was due."""
+        """Return whether the current answer could not be renewed when it was due."""
         return self.held is not None and self.held.provider in self.failures
 
     def good(self, now: float) -> KeptAnswer | None:
-        """Return what is held while it may still be used."""
+        """Return the current answer while it may still be used."""
         held = self.held
         return held if held is not None and now <= self._good_until(held) else None
 
@@ -127,14 +127,14 @@ class SignalPlan:
 
 
 def interval_s(plan: SignalPlan, provider: Provider) -> float:
-    """Return how long an answer of a provider is good for."""
+    """Return the interval after which a provider is asked again."""
     return max(plan.interval_s, provider.least_interval_s)
 
 
 def answered(
     plan: SignalPlan, provider: Provider, answer: Answer, now: float, chance: float
 ) -> SignalPlan:
-    """Return the plan that holds an answer; `chance` in [0, 1) moves its next question."""
+    """Return the plan with an answer; `chance` in [0, 1) delays its next request."""
     due_at = now + interval_s(plan, provider) * (1 + JITTER * chance)
     failures = {other: kept for other, kept in plan.failures.items() if other != provider}
     return replace(plan, held=KeptAnswer(provider, answer, now, due_at), failures=failures)
@@ -145,7 +145,7 @@ def failed(
 ) -> SignalPlan:
     """Return the plan in which a provider rests: twice as long each time, at most an hour.
 
-    A rate limit that names a longer time is kept to.
+    If a rate limit demands a longer time, that one applies.
     """
     before = plan.failures.get(provider)
     times = 1 if before is None else before.times + 1
@@ -158,16 +158,16 @@ def failed(
 
 
 def replanned(plan: SignalPlan, providers: tuple[Provider, ...], interval: float) -> SignalPlan:
-    """Return the plan after an edit: what a removed provider said is gone, and nobody rests."""
+    """Return the plan after an edit, without a removed provider's answer and without rests."""
     held = plan.held if plan.held is not None and plan.held.provider in providers else None
     return replace(plan, providers=providers, interval_s=interval, held=held, failures={})
 
 
 def checked(answer: Answer, now: float) -> Answer:
-    """Return an answer that tells about now; raise ProviderFault for one of yesterday or tomorrow.
+    """Return an answer that has a value for now; raise ProviderFault for any other.
 
-    A source may be late with its next value by an hour, and carbon forecast a day ago at most;
-    prices are made once a day.
+    A source's next value may be up to an hour late. Carbon values may be a day old at most; prices
+    have no such limit, since they are made once a day.
     """
     if answer.end + LATE_S < now:
         hours = (now - answer.end) / 3_600
@@ -182,7 +182,7 @@ def checked(answer: Answer, now: float) -> Answer:
 
 
 def serving(plan: SignalPlan, now: float) -> dict[str, Any]:
-    """Return what a log line says of a plan."""
+    """Return a plan's source and failures for a log line."""
     held = plan.good(now)
     return {
         "source": held.answer.source if held else None,

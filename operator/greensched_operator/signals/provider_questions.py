@@ -1,4 +1,4 @@
-"""Asks any provider one question: over the web, from a file, or out of a table."""
+"""Asks any provider for values: over the web, from a file, or from the static table."""
 
 import asyncio
 from pathlib import Path
@@ -23,7 +23,7 @@ _FILE_TIMEOUT_S = 30.0
 
 
 class Questions:
-    """Knows the way to every provider; a rate limit of one holds for all zones that it serves."""
+    """Asks every kind of provider; a provider's rate limit applies to all its zones."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Questions:
         table: StaticZones,
         folder: Path | None,
     ) -> None:
-        """`folder` holds the files of file providers; None is none."""
+        """`folder` has the files of file providers; None means no folder."""
         self._web = web
         self._secrets = secrets
         self._clock = clock
@@ -42,7 +42,7 @@ class Questions:
         self._rests_until: dict[str, float] = {}  # by provider's name, epoch seconds
 
     async def ask(self, provider: Provider, kind: SignalKind, zone: str) -> Answer:
-        """Return a provider's answer; raise ProviderFault, which holds no secret."""
+        """Return a provider's answer; raise ProviderFault, which contains no secret."""
         self._refuse_while_limited(provider)
         secrets: tuple[str, ...] = ()
         try:
@@ -52,24 +52,24 @@ class Questions:
             if fault.reason is FaultReason.RATE_LIMITED and not isinstance(provider, JsonEndpoint):
                 rest_s = fault.retry_after_s or 0.0
                 self._rests_until[provider.name] = self._clock.now() + rest_s
-            told = without_secrets(str(fault), secrets)
+            message = without_secrets(str(fault), secrets)
             raise ProviderFault(
-                fault.reason, told, retry_after_s=fault.retry_after_s
-            ) from None  # what caused it may hold a secret
-        except Exception as fault:  # noqa: BLE001 - a reader stumbled: the next provider serves
+                fault.reason, message, retry_after_s=fault.retry_after_s
+            ) from None  # the cause may contain a secret
+        except Exception as fault:  # noqa: BLE001 - a bug in a reader: the next provider serves
             log.error(
                 "a provider's answer could not be read",
                 provider=provider.name,
                 error=type(fault).__name__,
             )
-            told = f"the answer could not be read ({type(fault).__name__})"
-            raise ProviderFault(FaultReason.GARBAGE, told) from None
+            message = f"the answer could not be read ({type(fault).__name__})"
+            raise ProviderFault(FaultReason.GARBAGE, message) from None
 
     def _refuse_while_limited(self, provider: Provider) -> None:
         left_s = self._rests_until.get(provider.name, 0.0) - self._clock.now()
         if left_s > 0:
-            told = "waiting: it reached its rate limit with another zone"
-            raise ProviderFault(FaultReason.RATE_LIMITED, told, retry_after_s=left_s)
+            message = "waiting: a request for another zone reached the rate limit"
+            raise ProviderFault(FaultReason.RATE_LIMITED, message, retry_after_s=left_s)
 
     async def _ask(
         self, provider: Provider, kind: SignalKind, zone: str, secrets: tuple[str, ...]

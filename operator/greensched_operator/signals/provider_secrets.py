@@ -1,4 +1,4 @@
-"""Keys of providers, read from Secrets of the operator's own namespace."""
+"""Reads the keys of providers from Secrets in the operator's own namespace."""
 
 import base64
 import binascii
@@ -13,7 +13,7 @@ from greensched_core.labels import PROVIDER_SECRET_TYPE
 from greensched_operator.providers.answers import FaultReason, ProviderFault
 from greensched_operator.providers.secret_keys import SecretKey
 
-_SHORTEST_HIDDEN = 4  # characters; hiding less would garble plain words
+_SHORTEST_HIDDEN = 4  # characters; hiding shorter secrets would garble ordinary words
 
 
 class _Secret(msgspec.Struct):
@@ -25,10 +25,10 @@ _decode = msgspec.json.Decoder(_Secret).decode
 
 
 class ProviderSecrets:
-    """Reads Secrets of type greensched.io/provider, and of no other type.
+    """Reads only Secrets of type greensched.io/provider.
 
-    Whoever may write a GridSignal chooses which key goes to which address; the type keeps that
-    from the other Secrets of the namespace, such as certificates.
+    The author of a GridSignal chooses which key is sent to which address. The type protects the
+    other Secrets of the namespace, such as certificates, from that.
     """
 
     def __init__(self, api: ApiClient, namespace: str) -> None:
@@ -36,7 +36,7 @@ class ProviderSecrets:
         self._namespace = namespace
 
     async def read(self, keys: Sequence[SecretKey]) -> tuple[str, ...]:
-        """Return what the keys hold, in order; raise ProviderFault that names a missing one."""
+        """Return the values of the keys, in order; raise ProviderFault that names a missing one."""
         return tuple([await self._one(key) for key in keys])
 
     async def _one(self, key: SecretKey) -> str:
@@ -68,7 +68,7 @@ def _missing(text: str) -> ProviderFault:
 
 
 def without_secrets(text: str, secrets: Sequence[str]) -> str:
-    """Return `text` with each secret in it, plain or as in an address, written as ***."""
+    """Return `text` with *** for each secret in it, plain or URL-encoded."""
     for secret in secrets:
         if len(secret) >= _SHORTEST_HIDDEN:
             text = text.replace(secret, "***").replace(quote(secret, safe=""), "***")

@@ -1,4 +1,4 @@
-"""GridSignal objects as the operator reads them: which providers, in which order, how often."""
+"""The spec of GridSignals as the operator reads it: providers in their order, and the interval."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class _Spec(msgspec.Struct, rename="camel"):
 
 
 class GridSignalObject(msgspec.Struct):
-    """A GridSignal as the API server writes it, as far as the operator reads it."""
+    """The fields of a GridSignal that the operator reads."""
 
     metadata: _Metadata
     spec: _Spec = msgspec.field(default_factory=_Spec)
@@ -41,24 +41,24 @@ decode_grid_signal = msgspec.json.Decoder(GridSignalObject).decode
 
 @dataclass(frozen=True, slots=True)
 class SignalSpec:
-    """What a GridSignal asks for; without any provider it is not ours to fill."""
+    """The spec of a GridSignal; the operator does not fill one without providers."""
 
     name: str
     generation: int
     zone: str
-    currency: str  # of prices whose provider says none
+    currency: str  # of prices whose provider names none
     interval_s: float
     providers: Mapping[SignalKind, tuple[Provider, ...]]
-    faults: Mapping[SignalKind, str] = field(default_factory=dict)  # why a list was not read whole
+    faults: Mapping[SignalKind, str] = field(default_factory=dict)  # entries that were not read
 
     @property
     def is_ours(self) -> bool:
-        """Tell whether the operator fills it."""
+        """Return whether the operator fills it."""
         return any(self.providers.values()) or bool(self.faults)
 
 
 def parse_spec(item: GridSignalObject) -> SignalSpec:
-    """Read a spec; an entry that cannot be read is left out and told."""
+    """Return the spec; an entry that cannot be read is left out, and `faults` says why."""
     providers: dict[SignalKind, tuple[Provider, ...]] = {}
     faults: dict[SignalKind, str] = {}
     for kind in KINDS:

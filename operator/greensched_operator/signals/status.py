@@ -1,4 +1,4 @@
-"""The status of a GridSignal from what its providers answered, and back after a restart; pure."""
+"""Converts providers' answers to a GridSignal's status, and back after a restart; pure."""
 
 import re
 from bisect import bisect_right
@@ -34,8 +34,8 @@ from greensched_operator.signals.plan import (
 from greensched_operator.signals.spec import KINDS, SignalSpec
 from greensched_operator.signals.web import LONGEST_RETRY_AFTER_S
 
-MOST_SLOTS = 1_000  # as the CRD
-_KEPT_BEFORE_S = 86_400.0  # a day back, from which readers fill holes hour by hour
+MOST_SLOTS = 1_000  # as in the CRD
+_KEPT_BEFORE_S = 86_400.0  # the past day, from which readers fill holes by the same hour
 _LONGEST_MESSAGE = 500
 _NO_VALUES = ("observedAt", "source", "current", "forecast", "forecastEnd")
 
@@ -45,7 +45,7 @@ Plans = Mapping[SignalKind, SignalPlan]
 def status_of(
     spec: SignalSpec, plans: Plans, conditions: Sequence[Mapping[str, Any]], now: float
 ) -> dict[str, Any]:
-    """Return the whole status; conditions of other kinds than ours are kept as they are."""
+    """Return the whole status; conditions that are not ours are kept unchanged."""
     held = {kind: found for kind, plan in plans.items() if (found := plan.good(now))}
     status: dict[str, Any] = dict.fromkeys(_NO_VALUES)
     if held:
@@ -66,7 +66,7 @@ def status_of(
 
 
 def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON merge patch from one object to another; empty when they are equal."""
+    """Return the JSON merge patch from one object to another; empty if they are equal."""
     patch: dict[str, Any] = {name: None for name in old if name not in new}
     for name, value in new.items():
         before = old.get(name)
@@ -80,7 +80,7 @@ def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any
 
 
 def next_change(plans: Plans, now: float) -> float:
-    """Return when the status changes by the passing of time alone; infinity for never."""
+    """Return when the status next changes with time alone; infinity for never."""
     times = []
     for plan in plans.values():
         held = plan.good(now)
@@ -125,7 +125,7 @@ def _origin(spec: SignalSpec, kind: SignalKind, held: KeptAnswer, end: float) ->
 
 
 def _current(held: Mapping[SignalKind, KeptAnswer], now: float) -> GridSlot | None:
-    """Return the values now; a source that is late with its next one is given an hour."""
+    """Return the values now; a source's next value may be up to an hour late."""
     found: dict[SignalKind, Slot] = {}
     for kind, one in held.items():
         slot = one.answer.at(now, LATE_S)
@@ -142,9 +142,9 @@ def _current(held: Mapping[SignalKind, KeptAnswer], now: float) -> GridSlot | No
 
 
 def _merged(answers: Mapping[SignalKind, Answer], now: float) -> tuple[tuple[GridSlot, ...], float]:
-    """Return the slots of both signals on common edges, and until when the last one holds."""
+    """Return the slots of both signals with common edges, and the end of the last one."""
     end = max(answer.end for answer in answers.values())
-    # Where one signal ends before the other, a slot without it starts.
+    # If one signal ends before the other, a slot without it begins there.
     edges = {answer.end for answer in answers.values() if answer.end < end}
     edges |= {slot.start for answer in answers.values() for slot in answer.slots}
     ordered = sorted(edge for edge in edges if edge < end)
@@ -190,33 +190,33 @@ def _conditions(
 ) -> list[dict[str, str]]:
     if not plan.providers and kind not in spec.faults:
         return []
-    said = "; ".join(
+    failure_text = "; ".join(
         f"{provider.name}: {plan.failures[provider].reason}: {plan.failures[provider].text}"
         for provider in plan.providers
         if provider in plan.failures
     )
-    said = said or spec.faults.get(kind, "")
+    failure_text = failure_text or spec.faults.get(kind, "")
     held = plan.good(now)
-    return [_fresh(kind, plan, held, said, now), _fallback(kind, plan, held, said)]
+    return [_fresh(kind, plan, held, failure_text, now), _fallback(kind, plan, held, failure_text)]
 
 
 def _fresh(
-    kind: SignalKind, plan: SignalPlan, held: KeptAnswer | None, said: str, now: float
+    kind: SignalKind, plan: SignalPlan, held: KeptAnswer | None, failure_text: str, now: float
 ) -> dict[str, str]:
     if held is None:
-        why = said or "not asked yet"
+        why = failure_text or "not asked yet"
         return _condition(f"{kind.title()}Fresh", False, "NoData", f"no values: {why}")
     source = held.answer.source
     is_fresh = now <= min(held.read_at, held.answer.end) + plan.limits.fresh_s
     read_at = format_timestamp(float(int(held.read_at)))
     if is_fresh:
         return _condition(f"{kind.title()}Fresh", True, "Answered", f"from {source}")
-    last = f"last good values of {source}, read at {read_at}, are used: {said}"
+    last = f"last good values of {source}, read at {read_at}, are used: {failure_text}"
     return _condition(f"{kind.title()}Fresh", False, "LastGood", last)
 
 
 def _fallback(
-    kind: SignalKind, plan: SignalPlan, held: KeptAnswer | None, said: str
+    kind: SignalKind, plan: SignalPlan, held: KeptAnswer | None, failure_text: str
 ) -> dict[str, str]:
     name = f"{kind.title()}Fallback"
     if plan.is_served_by_first():
@@ -230,7 +230,7 @@ def _fallback(
         source = held.answer.source
         last_good = f"the last good values of {source} are used instead"
         instead = last_good if plan.is_last_good() else f"{source} is used instead"
-    return _condition(name, True, reason, f"{said}; {instead}" if said else instead)
+    return _condition(name, True, reason, f"{failure_text}; {instead}" if failure_text else instead)
 
 
 def _condition(name: str, holds: bool, reason: str, message: str) -> dict[str, str]:
@@ -245,7 +245,7 @@ def _condition(name: str, holds: bool, reason: str, message: str) -> dict[str, s
 def _dated(
     ours: Sequence[Mapping[str, str]], old: Sequence[Mapping[str, Any]], now: float
 ) -> list[dict[str, Any]]:
-    """Return conditions with the time of their last change of status, others' behind them."""
+    """Return our conditions with the time of their last transition, followed by all others."""
     before = {each.get("type"): each for each in old}
     dated = []
     for condition in ours:
@@ -266,9 +266,9 @@ def restored(
     now: float,
     chance: float,
 ) -> SignalPlan:
-    """Return the plan as the status of the same spec tells it, so that a restart asks nobody anew.
+    """Return the plan from the status of the same spec, so that a restart repeats no request.
 
-    What cannot be read counts as never asked.
+    A provider whose part cannot be read counts as not asked yet.
     """
     part = status.get(kind)
     if not isinstance(part, Mapping) or status.get("observedGeneration") != spec.generation:
@@ -310,7 +310,7 @@ def _restored_held(
 
 
 def _restored_failures(plan: SignalPlan, raw: object, now: float) -> Iterable[tuple[Any, Failure]]:
-    """Yield failures; none keeps from asking longer than a provider may ask for."""
+    """Yield failures; none delays a request longer than the longest accepted Retry-After."""
     for each in raw if isinstance(raw, list) else []:
         try:
             provider = plan.providers[int(each["place"])]
@@ -318,4 +318,4 @@ def _restored_failures(plan: SignalPlan, raw: object, now: float) -> Iterable[tu
             retry_at = min(parse_timestamp(each["retryAt"]), now + LONGEST_RETRY_AFTER_S)
             yield provider, Failure(reason, str(each["message"]), times, retry_at)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, BadInput):
-            continue  # asked again at once, which is what we would do without a status
+            continue  # asked again immediately, as without a status

@@ -1,6 +1,6 @@
-"""The way to the providers: one GET at a time, with limits of time, size, rate and patience.
+"""Requests to providers: one GET at a time, with limits on time, size, rate and attempts.
 
-Keys travel in requests only: no message, log line or metric shows an address with its parameters.
+Keys appear only in requests: no message, log line or metric shows an address with its parameters.
 """
 
 import asyncio
@@ -39,25 +39,25 @@ class Rate:
 
 _ANY_RATE = Rate(5, 1)
 RATES: Mapping[str, Rate] = {
-    "caisoOasis": Rate(1, 5),  # its acceptable use policy
-    "entsoe": Rate(100, 60),  # 400 a minute and token, then a ban of ten minutes
+    "caisoOasis": Rate(1, 5),  # acceptable use policy of CAISO
+    "entsoe": Rate(100, 60),  # 400 a minute per token, then a ban of ten minutes
     "wattTime": Rate(150, 300),  # 100 logins in five minutes, and each poll logs in
 }
 
 
 @dataclass(frozen=True)
 class WebLimits:
-    """How long, how much and how often; the defaults suit every provider that we know."""
+    """Limits of requests; the defaults suit every known provider."""
 
-    timeout_s: float = 20.0  # of a whole attempt, its body included
+    timeout_s: float = 20.0  # of a whole attempt, including the body
     body_bytes: int = 8 * 2**20  # 72 h of five-minute slots are 80 kB
-    attempts: int = 3  # where the server is out of reach or fails
+    attempts: int = 3  # if the server is unreachable or fails
     longest_pause_s: float = 10.0  # between attempts
     rates: Mapping[str, Rate] = field(default_factory=lambda: RATES)
 
 
 def make_http() -> httpx.AsyncClient:
-    """Return a client that follows no redirect; whoever made it closes it."""
+    """Return a client that follows no redirects; the caller closes it."""
     return httpx.AsyncClient(
         follow_redirects=False,
         timeout=httpx.Timeout(10.0),
@@ -68,7 +68,7 @@ def make_http() -> httpx.AsyncClient:
 
 
 class Web:
-    """Leads conversations with providers; within one event loop."""
+    """Runs the conversations with providers within one event loop."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Web:
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`sleep` waits between attempts."""
+        """`sleep` is called between attempts."""
         self._http = http
         self._clock = clock
         self._limits = limits or WebLimits()
@@ -86,7 +86,7 @@ class Web:
         self._limiters: dict[str, AsyncLimiter] = {}
 
     async def converse(self, provider: str, conversation: Conversation) -> Answer:
-        """Give a conversation its replies until it returns its answer. Raises ProviderFault."""
+        """Send a conversation's requests until it returns its answer. Raises ProviderFault."""
         try:
             request = next(conversation)
             while True:
@@ -144,7 +144,7 @@ class Web:
             raise ProviderFault(
                 FaultReason.GARBAGE, f"{host}: the body cannot be unpacked"
             ) from fault
-        # Of httpx, only the type is told: its words may hold the address.
+        # Only the exception's type is shown: httpx's messages may contain the address.
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ValueError) as fault:
             raise ProviderFault(
                 FaultReason.UNREACHABLE, f"{host}: {type(fault).__name__}"
@@ -185,7 +185,7 @@ def _is_transient(fault: BaseException) -> bool:
 
 
 def _retry_after_s(response: httpx.Response, now: float) -> float | None:
-    """Return what Retry-After asks for, in seconds or as a date; None when it asks nothing."""
+    """Return the seconds of Retry-After, which is a number or a date; None if absent."""
     written = response.headers.get("Retry-After", "").strip()
     seconds = None
     if written.isascii() and written.isdigit() and len(written) < 10:
