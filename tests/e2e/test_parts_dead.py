@@ -162,6 +162,8 @@ def test_held_work_starts_at_its_latest_start_with_controller_and_webhook_dead(
     cluster: ClusterAccess, release: ChartRelease, users: str, shell: str
 ) -> None:
     cluster.apply(quiet_policy(), namespace=users)
+    # Before that the leader may not know it, and start the Job at once.
+    cluster.wait_until(lambda: is_accepted(cluster, users), "the leader has read the policy")
     late = job("late", pod_template(shell), max_delay="45s", runtime="1m")
     cluster.apply(late, namespace=users)
     cluster.wait_until(lambda: PLANNED in cluster.said("job", "late", users), "it is planned")
@@ -176,6 +178,15 @@ def test_held_work_starts_at_its_latest_start_with_controller_and_webhook_dead(
         release.scale("webhook", 2)
         release.scale("controller", 2)
     assert cluster.said("job", "late", users)["release-reason"] == "releaser"
+
+
+def is_accepted(cluster: ClusterAccess, namespace: str) -> bool:
+    """Say whether the leader follows the namespace's GreenPolicy."""
+    conditions = cluster.get("greenpolicy", "default", namespace).get("status", {})
+    return any(
+        each["type"] == "Accepted" and each["status"] == "True"
+        for each in conditions.get("conditions", ())
+    )
 
 
 def quiet_policy() -> dict[str, Any]:

@@ -101,9 +101,10 @@ class ClusterAccess:
         return {key[len(ours) :]: text for key, text in found.items() if key.startswith(ours)}
 
     def is_held(self, job: str, namespace: str) -> bool:
-        """Say whether a Job is suspended by us."""
+        """Return whether a Job is suspended by us, by this release or by 0.1.0."""
         found = self.get("job", job, namespace)
-        is_ours = labels.LATEST_START in found["metadata"].get("annotations", {})
+        annotations = found["metadata"].get("annotations", {})
+        is_ours = labels.LATEST_START in annotations or labels.HOLD_UNTIL in annotations
         return is_ours and found["spec"].get("suspend") is True
 
     def is_complete(self, job: str, namespace: str) -> bool:
