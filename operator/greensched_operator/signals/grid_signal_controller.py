@@ -46,7 +46,7 @@ from greensched_operator.signals.web import Web
 log = structlog.get_logger()
 
 _ZONES_AT_A_TIME = 32
-_WRITE_AGAIN_S = 10.0  # after a status could not be written
+_AGAIN_S = 10.0  # after a status could not be written, or an unexpected exception
 _LONGEST_WAIT_S = 60.0
 _FIRST_WAIT_S = 0.5  # which measures the pace of the clock
 _SHORTEST_WAIT_S = 0.1
@@ -60,6 +60,7 @@ class _Zone:
     plans: dict[SignalKind, SignalPlan]
     status: dict[str, Any]  # as last received from the API server
     write_at: float = -math.inf  # when its status is due for a check; epoch seconds
+    rests_until: float = -math.inf  # after an unexpected exception; epoch seconds
     followed: set[SignalKind] = field(default_factory=set)  # signals whose ages are shown
 
 
@@ -187,7 +188,7 @@ class GridSignalController:
                 await self._write(name, zone)
         except Exception:  # a bug with one zone must not stop the others
             log.exception("a GridSignal could not be updated; trying again", signal=name)
-            self._rest(zone)
+            zone.rests_until = self._clock.now() + _AGAIN_S
         finally:
             self._busy.discard(name)
             self._changed.set()
@@ -271,12 +272,9 @@ class GridSignalController:
                 signal=name,
                 reason=str(fault),
             )
-            self._rest(zone)
+            zone.write_at = self._clock.now() + _AGAIN_S
             return
         zone.status = decode_grid_signal(raw).status or {}
-
-    def _rest(self, zone: _Zone) -> None:
-        zone.write_at = self._clock.now() + _WRITE_AGAIN_S
 
 
 def _conditions(status: dict[str, Any]) -> list[dict[str, Any]]:
@@ -285,7 +283,8 @@ def _conditions(status: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _next_at(zone: _Zone, now: float) -> float:
-    return min(zone.write_at, *(plan.due_at(now) for plan in zone.plans.values()))
+    due_at = min(zone.write_at, *(plan.due_at(now) for plan in zone.plans.values()))
+    return max(due_at, zone.rests_until)
 
 
 def make_grid_signal_controller(

@@ -4,13 +4,16 @@ import asyncio
 import json
 import ssl
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 
 from greensched_core.clock import ScaledClock, WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.signals.watched import GRID_SIGNALS
+from greensched_operator.providers.answers import Answer
+from greensched_operator.signals.grid_signal_controller import GridSignalController
+from greensched_operator.signals.provider_questions import Questions
 from greensched_operator.signals.spec import decode_grid_signal
 
 UK_HOST = "api.carbonintensity.org.uk"
@@ -112,3 +115,28 @@ async def test_a_status_that_is_not_taken_is_written_again_without_a_question(
     assert len(taken) == 1
     assert json.loads(taken[0])["status"]["current"]["carbonGramsPerKwh"] == 266
     assert len(providers.asked) == asked == 1
+
+
+async def test_a_bug_with_a_zone_is_not_run_into_again_at_once(keeping: Keeping) -> None:
+    asked: list[float] = []
+
+    class Broken:
+        async def ask(self, *_: object) -> Answer:
+            asked.append(keeping.clock.now())
+            raise RuntimeError("a bug")
+
+    raw = {
+        "metadata": {"name": "zz"},
+        "spec": {"zone": "ZZ", "carbon": [{"ukCarbonIntensity": {}}]},
+    }
+    controller = GridSignalController(
+        keeping.api, keeping.clock, cast(Questions, Broken()), keeping.metrics, chance=lambda: 0.0
+    )
+    controller.upsert(decode_grid_signal(json.dumps(raw).encode()))
+    controller.list_ended()
+    first = keeping.clock.now()
+    assert await controller.turn() == first + 10
+    await controller.turn()
+    keeping.clock.advance(10)
+    await controller.turn()
+    assert asked == [first, first + 10]
