@@ -1,5 +1,5 @@
 """The greensched command: thin verbs over the components.
 
-A folder for each group of verbs: `explain`, `status`, `release`, `ledger`, `simulation` and
-`testbed`; `reading` is what they know of a cluster. `__main__.py` wires the verbs.
+Each group of verbs has a folder: `explain`, `status`, `release`, `ledger`, `simulation` and
+`testbed`. `reading` reads a cluster for them. `__main__.py` wires the verbs.
 """

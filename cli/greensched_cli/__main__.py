@@ -1,4 +1,4 @@
-"""The `greensched` command: wires the verbs, and turns our errors into one clear line."""
+"""The `greensched` command: wires the verbs, and prints each of our errors as one line."""
 
 import sys
 from importlib.metadata import version
@@ -18,7 +18,7 @@ from greensched_core.errors import ApiUnavailable, GreenSchedError
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",  # else lines of help end where those of the source do
+    rich_markup_mode="markdown",  # else help keeps the line breaks of the source
 )
 
 
@@ -37,7 +37,7 @@ def root(
         ),
     ] = False,
 ) -> None:
-    """Kubernetes work where it costs the least energy, money and carbon."""
+    """Run Kubernetes work where it costs the least energy, money and carbon."""
 
 
 app.command("benchmark")(benchmark.benchmark)
@@ -70,8 +70,8 @@ def main() -> None:
     except ModuleNotFoundError as fault:
         if (fault.name or "").startswith("greensched"):
             raise
-        told = f"greensched: {fault.name} is missing: pip install 'greensched[all]'"
-        print(told, file=sys.stderr)
+        message = f"greensched: {fault.name} is missing: pip install 'greensched[all]'"
+        print(message, file=sys.stderr)
         sys.exit(2)
 
 

@@ -1,10 +1,10 @@
-"""The `greensched` program, also where what the command line needs is not installed."""
+"""The entry point of the `greensched` program; it reports a missing package in one line."""
 
 import sys
 
 
 def main() -> None:
-    """Run the command line; where a package is missing, say how to get it and exit with 2."""
+    """Run the command line; if a package is missing, print how to install it and exit with 2."""
     try:
         from greensched_cli.__main__ import main as run
     except ModuleNotFoundError as fault:

@@ -1,6 +1,6 @@
-"""What comes with an extra of the package, and the sentence where it is missing.
+"""Which packages each extra installs, and the error if one is missing.
 
-The verbs for a cluster need the extra `cli` alone; each other verb says what it needs.
+The verbs for a cluster need only the extra `cli`; each other verb declares what it needs.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from greensched_core.errors import BadInput
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
-_MOST_NAMED = 3  # of what is missing
+_MOST_NAMED = 3  # missing packages
 _SIMULATOR = ("matplotlib", "numba", "numpy", "onnxruntime", "plotly", "pyarrow", "scipy")
-# What is looked for; the rest of an extra comes with it.
+# Packages to look for; the rest of an extra is installed with them.
 BROUGHT: dict[str, tuple[str, ...]] = {
     "policies": ("numpy", "onnxruntime"),
     "report": ("plotly", "pyarrow", "sqlalchemy"),
@@ -25,21 +25,21 @@ BROUGHT: dict[str, tuple[str, ...]] = {
 
 
 def require(extra: str, what: str) -> None:
-    """Raise BadInput, with the command that installs it, where an extra is not installed.
+    """Raise BadInput, with the command that installs it, if an extra is not installed.
 
-    `what` needs it: "--out", "greensched simulate".
+    `what` names the option or verb that needs it: "--out", "greensched simulate".
     """
     missing = [name for name in BROUGHT[extra] if find_spec(name) is None]
     if missing:
         more = ", …" if len(missing) > _MOST_NAMED else ""
         named = ", ".join(missing[:_MOST_NAMED]) + more
         raise BadInput(
-            f"{what} needs what is not installed ({named}): pip install 'greensched[{extra}]'"
+            f"{what} needs packages that are missing ({named}): pip install 'greensched[{extra}]'"
         )
 
 
 def needs(extra: str, what: str) -> Callable[[Callable[Given, Answer]], Callable[Given, Answer]]:
-    """Return a decorator for verbs that need an extra: they raise BadInput where it is missing."""
+    """Return a decorator for verbs that need an extra: they raise BadInput if it is missing."""
 
     def decorate(verb: Callable[Given, Answer]) -> Callable[Given, Answer]:
         @wraps(verb)

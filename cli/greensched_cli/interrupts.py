@@ -1,25 +1,25 @@
-"""Ends by Ctrl-C and by SIGTERM, of `timeout` or a CI's runner: what was begun is cleaned up."""
+"""Clean-up after Ctrl-C and after SIGTERM, which `timeout` and CI runners send."""
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-INTERRUPTED, TERMINATED = 130, 143  # as shells say that SIGINT or SIGTERM ended a command
+INTERRUPTED, TERMINATED = 130, 143  # exit statuses of shells after SIGINT and SIGTERM
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came; whoever cleans up after Ctrl-C does so after this."""
+    """Raised on SIGTERM; code that cleans up after Ctrl-C handles it too."""
 
 
 def status_of(ended: KeyboardInterrupt) -> int:
-    """Return the exit status of a command that was ended so."""
+    """Return the exit status of a command that this interrupt ended."""
     return TERMINATED if isinstance(ended, Terminated) else INTERRUPTED
 
 
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
-    """Have the first SIGTERM raise within; a second one would leave half of it, and is ignored."""
+    """Raise Terminated in the block on the first SIGTERM; ignore others, so clean-up completes."""
 
     def end(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""How a verb writes what it shows: a table for people, JSON or YAML for programs."""
+"""Output formats of verbs: a table for people, JSON or YAML for programs."""
 
 import json
 from enum import StrEnum
@@ -9,7 +9,7 @@ import yaml
 
 
 class Output(StrEnum):
-    """How an answer is written."""
+    """An output format."""
 
     TABLE = "table"
     JSON = "json"
@@ -20,7 +20,7 @@ AsOutput = Annotated[Output, typer.Option("--output", "-o", help="Output format.
 
 
 def print_document(document: Any, output: Output) -> None:
-    """Print JSON values as JSON or YAML; a table is for the verb to draw."""
+    """Print JSON values as YAML or, for any other format, as JSON; verbs draw their own tables."""
     if output == Output.YAML:
         print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), end="")
     else:

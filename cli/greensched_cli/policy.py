@@ -1,6 +1,6 @@
-"""`greensched policy`: the names of policies; what a model bundle is, and whether it would load.
+"""`greensched policy`: list the names of policies, show a model bundle, check that it loads.
 
-The policies are imported where a verb runs, so that --help answers at once.
+Each verb imports the policies when it runs, so that --help answers immediately.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ Folder = Annotated[
 
 @app.command("list")
 def list_policies(output: AsOutput = Output.TABLE) -> None:
-    """List the names that --policy takes, by kind: one of each, joined by +, or a preset alone."""
+    """List the names that --policy takes, by kind: join one of each by +, or give one preset."""
     from greensched_simulator.policy import names_by_kind
 
     names = names_by_kind()
@@ -37,7 +37,7 @@ def list_policies(output: AsOutput = Output.TABLE) -> None:
 @app.command()
 @needs("policies", "greensched policy check")
 def check(folder: Folder = None, output: AsOutput = Output.TABLE) -> None:
-    """Load a bundle as extender and operator do, and time it; exit with 2 if it is refused."""
+    """Load a bundle as the extender and the operator do, and time it; exit with 2 if refused."""
     from greensched_policies.learned.bundle import load_bundle
     from greensched_policies.learned.card import SHIPPED_PRIOR
     from greensched_policies.learned.heads import HEADS
@@ -74,7 +74,7 @@ def check(folder: Folder = None, output: AsOutput = Output.TABLE) -> None:
 
 @app.command()
 def show(folder: Folder = None, output: AsOutput = Output.TABLE) -> None:
-    """Show what a bundle was trained on, how, and how it was evaluated."""
+    """Show what data a bundle was trained on, how it was trained and how it was evaluated."""
     from greensched_policies.learned.card import SHIPPED_PRIOR, describe_card
 
     described = describe_card(folder or SHIPPED_PRIOR)

@@ -1,4 +1,4 @@
-"""How tables look on a terminal."""
+"""Tables on a terminal."""
 
 from collections.abc import Collection, Sequence
 
@@ -10,12 +10,12 @@ from rich.text import Text
 from greensched_simulator.results.cells import Cell, Row
 
 _STYLES = {"better": "green", "worse": "bold red", "": ""}
-_PIPED_COLUMNS = 160  # where the width is not known
+_PIPED_COLUMNS = 160  # if the width is unknown
 _NARROW_COLUMNS = 100
 
 
 def plain_console(*, to_stderr: bool = False) -> Console:
-    """Return a console that prints text as it stands."""
+    """Return a console that prints text unchanged: no markup, emoji or highlights."""
     width = None if Console(stderr=to_stderr).is_terminal else _PIPED_COLUMNS
     return Console(highlight=False, markup=False, emoji=False, width=width, stderr=to_stderr)
 
@@ -23,13 +23,13 @@ def plain_console(*, to_stderr: bool = False) -> Console:
 def print_table(
     console: Console, title: str, rows: Sequence[Row], texts: Collection[str] = ()
 ) -> None:
-    """Print a table whose first row is its head; figures stand right, tones have colours.
+    """Print a table whose first row is its head; align figures right, and colour tones.
 
-    What is too wide goes on below, with the first column again: no figure is cut off. Columns
-    whose heads are in `texts` stand left, as the first one does.
+    Columns that do not fit are printed below, after the first column again; nothing is cut off.
+    The first column and those whose heads are in `texts` are aligned left.
     """
     first, *widths = (max(_width(row[at]) for row in rows) for at in range(len(rows[0])))
-    is_tight = console.width < _NARROW_COLUMNS  # columns stand a space apart
+    is_tight = console.width < _NARROW_COLUMNS  # one space between columns
     gap, taken, groups = 1 if is_tight else 2, first, [[0]]
     for at, own in enumerate(widths, start=1):
         if len(groups[-1]) > 1 and taken + gap + own > console.width:

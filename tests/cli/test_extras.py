@@ -159,7 +159,7 @@ def test_what_needs_more_says_in_a_sentence_how_to_get_it(verb: str, extra: str)
     assert (done.returncode, done.stdout) == (2, "")
     missing = ", ".join(BROUGHT[extra][:3]) + (", …" if len(BROUGHT[extra]) > 3 else "")
     assert done.stderr.startswith("greensched: ") and len(done.stderr.splitlines()) == 1
-    told = f" needs what is not installed ({missing}): pip install 'greensched[{extra}]'\n"
+    told = f" needs packages that are missing ({missing}): pip install 'greensched[{extra}]'\n"
     assert done.stderr.endswith(told)
 
 

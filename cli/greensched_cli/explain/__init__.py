@@ -1,4 +1,4 @@
-"""`greensched explain`, `nodes`: why a pod went where it went.
+"""`greensched explain`, `nodes`: why a pod was placed on its node.
 
 Imports `reading` and `output.py`. Begin with `decisions.py`.
 """

@@ -1,4 +1,4 @@
-"""`greensched explain` and `greensched nodes`: why a pod went where it went."""
+"""`greensched explain` and `greensched nodes`: why a pod was placed on its node."""
 
 import sys
 from collections.abc import Sequence
@@ -55,9 +55,9 @@ def explain(
     explain_port: ExplainPort = None,
     output: AsOutput = Output.TABLE,
 ) -> None:
-    """Show which nodes a pod was offered, what each would have cost, and why it went where it did.
+    """Show the nodes offered for a pod, what each would have cost, and why one was chosen.
 
-    If no replica remembers a decision on it, show what the cluster knows of it, and exit with 1.
+    If no replica remembers a decision on the pod, show its state in the cluster and exit with 1.
     """
     where = Whereabouts(address, kubeconfig, context, extender_namespace, explain_port)
     namespace = namespace or usual_namespace(kubeconfig, context)
@@ -73,8 +73,8 @@ def explain(
         was_asked = len(answers) > len(silent)
         _print_undecided(namespace, pod, where, silent, was_asked)
         raise typer.Exit(1)
-    for told in silent:
-        print(told, file=sys.stderr)
+    for message in silent:
+        print(message, file=sys.stderr)
     if output == Output.TABLE:
         from greensched_cli.explain.explanation import print_decision
 
@@ -97,13 +97,13 @@ def nodes(
     if not good:
         faults = "; ".join(f"{answer.replica}: {answer.fault}" for answer in answers)
         raise ApiUnavailable(f"no extender answered: {faults}")
-    believed = _listed(good[0], "nodes")
+    known_nodes = _listed(good[0], "nodes")
     if output != Output.TABLE:
         print_document(good[0].body, output)
         return
     from greensched_cli.explain.explanation import print_nodes
 
-    print_nodes(believed)
+    print_nodes(known_nodes)
 
 
 def _print_undecided(
@@ -121,13 +121,13 @@ def _print_undecided(
         seen = look_up(namespace, pod, where.kubeconfig, where.context)
         lines += about(seen, name, where.namespace, was_asked).splitlines()
     except GreenSchedError as fault:
-        lines.append(f"The pod itself could not be looked at: {fault}")
+        lines.append(f"The pod itself could not be read: {fault}")
     for line in lines:
         print(printable(line), file=sys.stderr)
 
 
 def _known(answers: Sequence[ReplicaAnswer]) -> list[dict[str, Any]]:
-    """Return what all replicas remember, what two of them remember alike only once."""
+    """Return the decisions that any replica remembers, each once."""
     known: dict[tuple[str, float], dict[str, Any]] = {}
     for answer in answers:
         for decision in _listed(answer, "decisions") if answer.status == 200 else ():

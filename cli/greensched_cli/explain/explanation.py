@@ -1,6 +1,6 @@
-"""What the extender said, as people read it: a decision, and its beliefs about nodes.
+"""The extender's answers as text: a decision, and what the extender knows about nodes.
 
-Text of users (names, annotations) is printed as it is, never as markup.
+Text from users (names, annotations) is printed as it is, never as markup.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from greensched_extender.amounts import digits, scaled
 from greensched_extender.why import TOO_LATE, as_cheap
 from greensched_simulator.results.cells import Cell, Row, Tone
 
-_JOULES_PER_WH = SECONDS_PER_HOUR  # a watt for an hour
+_JOULES_PER_WH = SECONDS_PER_HOUR  # one watt for one hour
 _NODE_HEAD = (
     "NODE", "ZONE", "HARDWARE", "BY", "CORES", "USED", "GPUS", "PODS", "WATTS", "METER", "IDLE",
     "FULL", "G/KWH", "PER MWH",
@@ -27,7 +27,7 @@ _CANDIDATE_HEAD = ("NODE", "SCORE", "ZONE", "POWER", "ENERGY", "CARBON", "COST",
 
 
 def print_decision(decision: Mapping[str, Any], rows: int, known: int) -> None:
-    """Print one decision with its `rows` cheapest nodes; `known` decisions are remembered."""
+    """Print one of `known` remembered decisions, with its `rows` cheapest nodes."""
     console = plain_console()
     _print_pod(console, decision)
     print_table(console, "", _zone_rows(decision["zones"]), _ZONE_HEAD)
@@ -40,13 +40,13 @@ def print_decision(decision: Mapping[str, Any], rows: int, known: int) -> None:
 
 
 def print_nodes(nodes: Sequence[Mapping[str, Any]]) -> None:
-    """Print a line for each node, then what could not be understood of some."""
+    """Print a line for each node, then the faults found in nodes."""
     console = plain_console()
     print_table(console, "", [_NODE_HEAD, *map(_node_cells, nodes)], _NODE_TEXTS)
     for node in nodes:
         if node.get("faults"):
-            told = "; ".join(printable(fault) for fault in node["faults"])
-            console.print(f"{node['name']}: {told}", style="yellow")
+            faults = "; ".join(printable(fault) for fault in node["faults"])
+            console.print(f"{node['name']}: {faults}", style="yellow")
 
 
 def _node_cells(node: Mapping[str, Any]) -> Sequence[str]:
@@ -88,24 +88,24 @@ def _print_pod(console: Console, decision: Mapping[str, Any]) -> None:
 def _went(decision: Mapping[str, Any]) -> str:
     outcome, expected = decision["outcome"], decision["expectedNode"]
     node = outcome.get("node")
-    hoped = f"expected on {expected}" if expected else "all nodes scored the same"
+    expectation = f"expected on {expected}" if expected else "all nodes scored the same"
     if outcome["state"] == TOO_LATE:
         return (
-            f"{hoped}, but the answer came too late: kube-scheduler placed the pod on {node} "
+            f"{expectation}, but the answer came too late: kube-scheduler placed the pod on {node} "
             "without our scores"
         )
     if not node:
-        return f"{hoped}, {outcome['state']}"
+        return f"{expectation}, {outcome['state']}"
     if node == expected:
         return f"went to {node}, as expected"
     cost_of = {each["node"]: each["relativeCost"] for each in decision["candidates"]}
     if expected and _cost_the_same(cost_of.get(node), cost_of.get(expected)):
         return f"went to {node}, as cheap as {expected}"
-    return f"{hoped}, went to {node}"
+    return f"{expectation}, went to {node}"
 
 
 def _rest(decision: Mapping[str, Any], rows: int) -> str:
-    """Say how many nodes are not shown, and that they are dearer only where they all are."""
+    """Return how many nodes are not shown; call them dearer only if all of them are."""
     candidates = decision["candidates"]
     rest = len(candidates) - rows
     first, next_one = candidates[0]["relativeCost"], candidates[rows]["relativeCost"]
@@ -120,10 +120,10 @@ def _cost_the_same(cost: float | None, other: float | None) -> bool:
 def _asked(pod: Mapping[str, Any]) -> str:
     memory = pod["memoryBytes"]
     gib = "no data" if memory is None else f"{memory / 2**30:.2g}"
-    said = " (not said: the default)" if pod["runtimeIsDefault"] else ""
+    source = " (the default: none was given)" if pod["runtimeIsDefault"] else ""
     return (
         f": {_counted(pod['cpuCores'], 'core')}, {gib} GiB, {_counted(pod['gpus'], 'GPU')} "
-        f"for {_runtime(pod['runtimeSeconds'])}{said}"
+        f"for {_runtime(pod['runtimeSeconds'])}{source}"
     )
 
 
@@ -152,7 +152,7 @@ def _zone_rows(zones: Sequence[Mapping[str, Any]]) -> list[Row]:
 
 
 def _candidate_rows(decision: Mapping[str, Any], rows: int) -> list[Row]:
-    """Return a line for each candidate, below a head; that of the pod's node is marked."""
+    """Return a head and a line for each candidate; mark the line of the pod's node."""
     chosen = decision["outcome"].get("node")
     candidates = decision["candidates"][:rows]
     joules = [candidate["energyJoules"] for candidate in candidates]
@@ -179,9 +179,9 @@ def _candidate_rows(decision: Mapping[str, Any], rows: int) -> list[Row]:
 
 def _in_unit(values: Sequence[float | None], unit: str) -> list[str]:
     """Return a column's amounts, all in one unit, so that they can be compared."""
-    shown, told = scaled([value or 0.0 for value in values], unit)
+    shown, scaled_unit = scaled([value or 0.0 for value in values], unit)
     pairs = zip(values, shown, strict=True)
-    return ["no data" if value is None else f"{text} {told}" for value, text in pairs]
+    return ["no data" if value is None else f"{text} {scaled_unit}" for value, text in pairs]
 
 
 def _money(value: float | None, currency: str | None) -> str:
@@ -213,5 +213,5 @@ def _age(seconds: float | None) -> str:
 
 
 def printable(text: str) -> str:
-    """Return the text without what would steer a terminal."""
+    """Return the text with a question mark for each character that could control a terminal."""
     return "".join(each if each.isprintable() else "?" for each in text)

@@ -1,4 +1,4 @@
-"""What the API server says of a pod that no replica remembers, and what that means here."""
+"""The state of a pod that no replica remembers, from the API server, and what it means."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.signals.timestamps import parse_timestamp
 
-_SILENT_S = 10.0  # a scheduler that runs has spoken by then
+_SILENT_S = 10.0  # a running scheduler has set the pod's condition by then
 _MOST_NAMED = 3  # pods of a Job
 _OURS = f"pods of `schedulerName: {labels.SCHEDULER_NAME}` (or the chart's scheduler.name)"
 _CHART = "-l app.kubernetes.io/part-of=greensched"
@@ -33,7 +33,7 @@ class SchedulingCondition:
 
 @dataclass(frozen=True)
 class PodSeen:
-    """A pod, as far as it tells why nothing was decided on it."""
+    """The fields of a pod that show why there is no decision on it."""
 
     scheduler: str
     phase: str
@@ -44,7 +44,7 @@ class PodSeen:
 
 @dataclass(frozen=True)
 class NoPod:
-    """There is no such pod; `of_job`: pods of a Job that has its name."""
+    """No pod has that name; `of_job`: pods of a Job with that name."""
 
     of_job: Sequence[str]
 
@@ -84,9 +84,9 @@ class _Pods(msgspec.Struct):
 def look_up(
     namespace: str, name: str, kubeconfig: str | None, context: str | None
 ) -> PodSeen | NoPod:
-    """Return what the API server says of a pod.
+    """Return a pod's state from the API server.
 
-    Raises BadInput for a kubeconfig that cannot be used, ApiUnavailable without an answer.
+    Raises BadInput for an unusable kubeconfig, and ApiUnavailable without an answer.
     """
     return asyncio.run(_looked_up(api_access(kubeconfig, context), namespace, name))
 
@@ -104,11 +104,11 @@ async def _looked_up(access: ApiAccess, namespace: str, name: str) -> PodSeen | 
     try:
         return _seen(msgspec.json.decode(raw, type=_Pod), WallClock().now())
     except (msgspec.MsgspecError, UnicodeDecodeError) as fault:  # a proxy's page, say
-        raise ApiUnavailable(f"pod {namespace}/{name}: the answer is no pod: {fault}") from fault
+        raise ApiUnavailable(f"pod {namespace}/{name}: the answer is not a pod: {fault}") from fault
 
 
 def about(pod: PodSeen | NoPod, name: str, extender_namespace: str, was_asked: bool) -> str:
-    """Say what is known of a pod and what it means, in lines; `was_asked`: a replica answered."""
+    """Return a pod's state and what it means, in lines; `was_asked`: a replica answered."""
     if isinstance(pod, NoPod):
         if not pod.of_job:
             return f"There is no pod {name} in the cluster: deleted, or in another --namespace?"
@@ -120,9 +120,9 @@ def about(pod: PodSeen | NoPod, name: str, extender_namespace: str, was_asked: b
 
 
 def _condition(pod: PodSeen) -> Iterator[str]:
-    told = pod.scheduled
-    if told is not None and told.status != "True":
-        yield f"PodScheduled is {told.status} ({told.reason}): {told.message}"
+    condition = pod.scheduled
+    if condition is not None and condition.status != "True":
+        yield f"PodScheduled is {condition.status} ({condition.reason}): {condition.message}"
 
 
 def _meaning(pod: PodSeen, extender_namespace: str, was_asked: bool) -> Iterator[str]:
@@ -133,21 +133,21 @@ def _meaning(pod: PodSeen, extender_namespace: str, was_asked: bool) -> Iterator
         if is_ours and was_asked:
             yield (
                 "It was placed without scores of a replica that runs now. Either only one node "
-                "was feasible (kube-scheduler then asks for no scores), or the extender was "
-                "away, or the replica that answered has restarted or forgotten since: decisions "
-                "are kept in memory only. Which of these it was cannot be told afterwards."
+                "was feasible (kube-scheduler then asks for no scores), or the extender did not "
+                "answer, or the replica that answered has restarted or forgotten the decision: "
+                "decisions are kept in memory only. Which of these happened is not recorded."
             )
     elif pod.scheduled is None:
         yield _silence(pod, extender_namespace)
     elif pod.scheduled.reason == "SchedulingGated":
         yield "It waits until its scheduling gates are removed."
     elif pod.scheduled.status != "True":
-        yield "Its scheduler tries again, and asks for scores only once more than one node fits."
+        yield "Its scheduler tries again; it asks for scores once more than one node fits."
 
 
 def _silence(pod: PodSeen, extender_namespace: str) -> str:
     if pod.age_s < _SILENT_S:
-        return "Its scheduler has not spoken yet; ask again in some seconds."
+        return "Its scheduler has not answered yet; ask again in a few seconds."
     silent = f"No scheduler named {pod.scheduler} has answered for {format_duration(pod.age_s)}: "
     if pod.scheduler != labels.SCHEDULER_NAME:
         return silent + "is the name spelt right, and does that scheduler run?"
@@ -155,7 +155,7 @@ def _silence(pod: PodSeen, extender_namespace: str) -> str:
 
 
 async def _pods_of_job(client: ApiClient, pods: str, name: str) -> list[str]:
-    with suppress(ApiUnavailable, msgspec.MsgspecError):  # a hint, no more
+    with suppress(ApiUnavailable, msgspec.MsgspecError):  # the list is only a hint
         raw = await client.get(pods, {"labelSelector": f"job-name={name}"})
         return [pod.metadata.name for pod in msgspec.json.decode(raw, type=_Pods).items]
     return []
@@ -163,7 +163,7 @@ async def _pods_of_job(client: ApiClient, pods: str, name: str) -> list[str]:
 
 def _seen(pod: _Pod, now_s: float) -> PodSeen:
     scheduled = [
-        SchedulingCondition(each.status, each.reason or "no reason", each.message or "nothing said")
+        SchedulingCondition(each.status, each.reason or "no reason", each.message or "no message")
         for each in pod.status.conditions or ()
         if each.type == "PodScheduled"
     ]

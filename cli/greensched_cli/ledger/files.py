@@ -1,4 +1,4 @@
-"""The records of a ledger as Parquet and CSV, the same rows and columns in both."""
+"""Writes a ledger's records as Parquet and CSV, with the same rows and columns in both."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""What a ledger says, as JSON for programs: the numbers behind the tables of `report`.
+"""A ledger's report as JSON for programs: the numbers behind the tables of `report`.
 
-Times are RFC 3339 in UTC; null is what is not known. Fields are added, never renamed.
+Times are RFC 3339 in UTC; null means unknown. Fields are added, never renamed.
 """
 
 import math
@@ -14,7 +14,7 @@ from greensched_core.signals.timestamps import format_timestamp
 
 
 def report_json(report: LedgerReport) -> dict[str, Any]:
-    """Return all that a report tells, as JSON values."""
+    """Return a report's content as JSON values."""
     span, done = report.span, report.done.outcomes
     return {
         "source": report.source,

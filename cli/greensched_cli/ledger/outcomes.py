@@ -1,4 +1,4 @@
-"""What became of each workload, out of the records of its decisions."""
+"""The outcome of each workload, from the records of its decisions."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,51 +19,52 @@ _LATE_S = 1.0  # times of Kubernetes' objects are whole seconds
 
 @dataclass(frozen=True, slots=True)
 class WorkOutcome:
-    """One workload: what it took, or will, beside what it would have taken at once.
+    """One workload: the amounts it took, or will take, and those of an immediate start.
 
-    Where energy was measured, or told by CPU time, the counterfactual is told at the same energy:
-    its estimate, times that over planned energy. None is no data.
+    If energy was measured, or estimated by CPU time, `run_now` is scaled to the same energy: its
+    estimate, times that energy over the planned energy. None means no data.
     """
 
     namespace: str
-    at: float  # of its end, else its release, else its latest plan
+    at: float  # its end, else its release, else its latest plan
     is_shadow: bool
-    has_started: bool  # in shadow: nothing was held, the plan is all there is
+    has_started: bool  # always true in shadow mode, which holds nothing
     took: Amounts
     run_now: Amounts
     currency: str | None
     is_measured: bool
-    is_by_cpu_time: bool  # energy by the CPU time that it took: an estimate, no measurement
+    is_by_cpu_time: bool  # energy estimated by its CPU time, not measured
     release_reason: str | None
     late_s: float | None  # past the deadline; None without an end or a deadline
     deadline: float | None
     has_ended: bool
     was_held: bool
     pauses: int
-    was_deleted: bool  # while it was held, so that it never started
-    hold_until: float | None  # its latest start; None where none was told
-    estimated: Amounts = NOTHING_KNOWN  # of the plan, before anything was measured
+    was_deleted: bool  # while held, so it never started
+    hold_until: float | None  # its latest start; None if none was recorded
+    estimated: Amounts = NOTHING_KNOWN  # the plan's, before any measurement
     measured: Amounts = NOTHING_KNOWN
 
 
 def outcomes_of(records: Iterable[LedgerRecord]) -> list[WorkOutcome]:
-    """Return an outcome for each workload with a decision on when it runs, by time.
+    """Return an outcome for each workload with a decision on when it runs, sorted by time.
 
-    Placements alone tell where, and have no counterfactual.
+    Placements are left out: they decide only where work runs, and have no counterfactual.
     """
     decisions = [record for record in records if record.what is not What.PLACED]
     return sorted(map(_outcome, _by_workload(decisions)), key=lambda outcome: outcome.at)
 
 
 def counted(records: Sequence[LedgerRecord]) -> Mapping[What, int]:
-    """Return how many records there are of each kind, those of shadow mode left out."""
+    """Return the number of records of each kind, without those of shadow mode."""
     return Counter(record.what for record in records if not record.is_shadow)
 
 
 def _by_workload(records: Iterable[LedgerRecord]) -> Iterable[list[LedgerRecord]]:
-    """Return the records of each workload; what was told at admission goes with its name's next.
+    """Return the records of each workload.
 
-    There is no UID yet at admission, and a name is used by one object at a time.
+    A record of admission has no UID yet: it joins the next object of its name, because only one
+    object has that name at a time.
     """
     whole: dict[tuple[str, bool], list[LedgerRecord]] = {}
     admitted: dict[tuple[str, bool], list[LedgerRecord]] = {}
@@ -89,9 +90,9 @@ def _outcome(records: Sequence[LedgerRecord]) -> WorkOutcome:
     untils = (each.hold_until for each in reversed(mine) if each.hold_until is not None)
     has_energy = shown.measured.energy_j is not None
     is_by_cpu_time = has_energy and shown.meter in ESTIMATING
-    # In shadow it ran at once: its carbon and cost are not those of the plan that is told of.
-    of_the_plan = Amounts(shown.measured.energy_j) if shown.is_shadow else shown.measured
-    took, run_now = _at_the_same_energy(of_the_plan, billed)
+    # In shadow mode work ran at once: only its energy compares with the plan that is reported.
+    comparable = Amounts(shown.measured.energy_j) if shown.is_shadow else shown.measured
+    took, run_now = _at_the_same_energy(comparable, billed)
     return WorkOutcome(
         namespace=shown.subject.namespace,
         at=shown.at,
@@ -102,7 +103,7 @@ def _outcome(records: Sequence[LedgerRecord]) -> WorkOutcome:
         currency=billed.currency or shown.currency,
         is_measured=has_energy and not is_by_cpu_time,
         is_by_cpu_time=is_by_cpu_time,
-        release_reason=(released.reason or "not told") if released else None,
+        release_reason=(released.reason or "not recorded") if released else None,
         late_s=None if ended is None or deadline is None or was_deleted else ended.at - deadline,
         deadline=deadline,
         has_ended=ended is not None,
@@ -116,15 +117,15 @@ def _outcome(records: Sequence[LedgerRecord]) -> WorkOutcome:
 
 
 def _billed(mine: Sequence[LedgerRecord], shown: LedgerRecord) -> LedgerRecord:
-    """Return the record whose estimates count: the one shown, else the latest that has some."""
+    """Return the record whose estimates count: the shown one, else the latest with estimates."""
     with_both = [each for each in mine if each.planned != Amounts() and each.run_now != Amounts()]
     return shown if shown in with_both or not with_both else with_both[-1]
 
 
 def _as_it_came(mine: Sequence[LedgerRecord], billed: LedgerRecord) -> LedgerRecord:
-    """Return it with what running at once was expected to take when that was first looked at.
+    """Return the record with the first estimate of running at once.
 
-    A later leader does not know that, and estimates it by the hour in which it began to lead.
+    A later leader does not know that estimate, and makes one for the hour when it began to lead.
     """
     first = next((each.run_now for each in mine if each.run_now != Amounts()), None)
     if first is None or billed.run_now == Amounts():
@@ -137,7 +138,7 @@ def _at_the_same_energy(measured: Amounts, billed: LedgerRecord) -> tuple[Amount
     if measured.energy_j is None:
         return planned, run_now
     share = measured.energy_j / planned.energy_j if planned.energy_j else None
-    # What was not measured beside the energy is the estimate, at the energy that was.
+    # Carbon or cost that was not measured is the estimate, scaled to the measured energy.
     took = Amounts(
         measured.energy_j,
         _first(measured.carbon_g, _times(planned.carbon_g, share)),
@@ -161,20 +162,21 @@ def _first(one: float | None, other: float | None) -> float | None:
 
 
 def is_late(outcome: WorkOutcome) -> bool:
-    """Tell whether it ended past its deadline by more than a second."""
+    """Return whether work ended more than a second past its deadline."""
     return outcome.late_s is not None and outcome.late_s > _LATE_S
 
 
 def is_waiting(outcome: WorkOutcome, now: float) -> bool:
-    """Tell whether it was held and may still start: it is not deleted, nor its latest start past.
+    """Return whether held work may still start: not deleted, and its latest start not passed.
 
-    Past that whoever lives starts it; what goes while nobody looks is never told of.
+    After its latest start, the controller or the releaser has started it. The ledger may lack a
+    record of the start, or of a deletion while no controller ran.
     """
     is_past = outcome.hold_until is not None and outcome.hold_until + OVERDUE_S < now
     return not (outcome.has_started or outcome.was_deleted or is_past)
 
 
 def is_overdue(outcome: WorkOutcome, now: float) -> bool:
-    """Tell whether its deadline has passed and its end is not recorded."""
+    """Return whether work's deadline has passed and its end is not recorded."""
     is_open = not outcome.has_ended and not outcome.is_shadow
     return is_open and outcome.deadline is not None and outcome.deadline + _LATE_S < now

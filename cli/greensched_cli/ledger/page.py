@@ -1,4 +1,4 @@
-"""The report of a ledger as a page: one HTML file that needs no network."""
+"""The report of a ledger as one HTML file that needs no network."""
 
 import html
 import math
@@ -44,14 +44,14 @@ from greensched_simulator.results.cells import ConfidenceInterval, large
 _ALL = "all"
 _ROUNDING = 1e-9
 _MOST_DRAWN = 30  # namespaces; the table has all
-_LEAST_STEPS = 6  # of a course: one bar alone would fill it, on an axis of microseconds
+_LEAST_STEPS = 6  # on a time axis: a single bar would fill it, with labels in microseconds
 _ROW_PIXELS, _FRAME_PIXELS = 30, 120
-_BESIDE = "The records themselves lie beside this page as CSV and Parquet."
+_FOOTER = "The records are in the same folder as CSV and Parquet files."
 
 
 def write_page(path: Path, report: LedgerReport) -> None:
-    """Write the page; raise OSError where that fails."""
-    whole = page("GreenSched ledger", "\n".join(_sections(report)), _BESIDE)
+    """Write the page. Raises OSError."""
+    whole = page("GreenSched ledger", "\n".join(_sections(report)), _FOOTER)
     path.write_text(whole, encoding="utf-8")
 
 
@@ -76,24 +76,24 @@ def _sections(report: LedgerReport) -> Iterator[str]:
         lost = losses_of(report.done)
         yield section(
             "Where it lost",
-            listed(lost) if lost else paragraph(f"Nowhere, beyond doubt, against {BASELINE}."),
+            listed(lost) if lost else paragraph(f"No significant loss against {BASELINE}."),
         )
     if report.shadow.outcomes:
         yield section(
             "What shadow mode would have saved",
-            paragraph("Nothing of this was held: estimates of what would have been."),
+            paragraph("None of this work was held; the figures are estimates."),
             table(saved_rows(report.shadow.whole)),
             plots(_change_figures(report.shadow)),
             table(namespace_rows(report.shadow)),
         )
     if measured := measured_rows(report.done.outcomes):
-        yield section("Measured beside estimated", table(measured))
+        yield section("Measured and estimated", table(measured))
     yield section("What was decided", table([("", ""), *decided_rows(report)]))
     yield section("This report", table([("", ""), *facts(report)], "facts"))
 
 
 def _that_change(outcomes: Sequence[WorkOutcome]) -> list[SavingsCourse]:
-    """Return the courses with anything to see: holding work alone changes no energy."""
+    """Return the courses that are not zero throughout: holding work alone changes no energy."""
     courses = courses_of(outcomes)
     moving = [each for each in courses if max(map(abs, each.saved)) > _ROUNDING]
     return moving or courses
@@ -106,31 +106,31 @@ def _tiles(report: LedgerReport) -> str:
     late = sum(map(is_late, done))
     tiles.append(_tile(f"{late:,}", "ended late", _good_or_bad(late > 0)))
     counts = list(report.lost.values())
-    told = "unknown" if None in counts else f"{sum(each or 0 for each in counts):,}"
-    tiles.append(_tile(told, "decisions lost to the ledger", _good_or_bad(bool(counts))))
+    losses = "unknown" if None in counts else f"{sum(each or 0 for each in counts):,}"
+    tiles.append(_tile(losses, "decisions missing in the ledger", _good_or_bad(bool(counts))))
     return f'<div class="tiles">{"".join(tiles)}</div>'
 
 
 def _saved_tile(figure: SavingsFigure, would: str) -> str:
     verb = f"{would}saved" if figure.saved >= 0 else f"{would}taken in excess"
-    told = f"{figure.name} {verb}; {change_text(figure.percent)}"
+    label = f"{figure.name} {verb}; {change_text(figure.percent)}"
     amount = 0.0 if abs(figure.saved) < _ROUNDING else abs(figure.saved)
-    return _tile(f"{large(amount)} {figure.unit}", told, change_colour(figure.percent))
+    return _tile(f"{large(amount)} {figure.unit}", label, change_colour(figure.percent))
 
 
 def _good_or_bad(is_bad: bool) -> str:
     return TONE_COLOURS["worse" if is_bad else "better"]
 
 
-def _tile(value: str, told: str, colour: str) -> str:
+def _tile(value: str, label: str, colour: str) -> str:
     return (
         f'<div class="tile"><b style="color: {colour}">{html.escape(value)}</b>'
-        f"<span>{html.escape(told)}</span></div>"
+        f"<span>{html.escape(label)}</span></div>"
     )
 
 
 def _change_figures(savings: Savings) -> list[go.Figure]:
-    """Return a figure for each of energy, carbon and cost, a row for all and each namespace."""
+    """Return figures of energy, carbon and cost, with a row for all and for each namespace."""
     whole, parts = savings.whole, savings.by_namespace
     busiest = sorted(parts, key=lambda name: -max((f.workloads for f in parts[name]), default=0))
     drawn = sorted(busiest[:_MOST_DRAWN])
@@ -182,7 +182,7 @@ def _change_figure(shown: SavingsFigure, rows: dict[str, SavingsFigure]) -> go.F
 
 
 def _around(percents: Sequence[ConfidenceInterval]) -> list[float]:
-    """Return an axis that shows zero and every interval whole, with room beside them."""
+    """Return the range of an axis that shows zero and every interval, with a margin."""
     ends = [0.0, *(end for each in percents for end in each if math.isfinite(end))]
     room = 0.08 * (max(ends) - min(ends)) or 1.0
     return [min(ends) - room, max(ends) + room]

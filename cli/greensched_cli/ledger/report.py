@@ -1,6 +1,6 @@
-"""`greensched report`: what a cluster's ledger saved, or the report of a simulated run.
+"""`greensched report`: the savings in a cluster's ledger, or the report of a simulated run.
 
-What draws is imported where the verb runs, so that --help answers at once.
+The verb imports the drawing code when it runs, so that --help answers immediately.
 """
 
 import sys
@@ -58,7 +58,10 @@ def report(
     """Show what holding work saved against starting it immediately, from the ledger."""
     if folder is not None:
         if output != Output.TABLE:
-            raise BadInput(f"-o {output} is of the ledger's report; {folder}/run.json has this")
+            raise BadInput(
+                f"-o {output} works for the ledger only; the figures of this run are in "
+                f"{folder}/run.json"
+            )
         simulate.report(folder)
         return
     if out is not None:
@@ -89,7 +92,7 @@ def _seconds(since: str) -> float:
     except BadInput as fault:
         raise BadInput(f"--since: {fault}") from fault
     if seconds <= 0:
-        raise BadInput(f"--since must be more than nothing, not {since}")
+        raise BadInput(f"--since must be above zero, not {since}")
     return seconds
 
 
@@ -101,7 +104,7 @@ def _print(report: "LedgerReport", read: ReadLedger) -> None:
     for note in report.notes:
         print(note, file=sys.stderr)
     if not read.records and not read.losses:
-        console.print(f"{report.source}: no decision in this time")
+        console.print(f"{report.source}: no decision in this period")
         return
     for title, savings in (
         ("Work that was started", report.done),
@@ -113,7 +116,7 @@ def _print(report: "LedgerReport", read: ReadLedger) -> None:
             print_table(console, "By namespace", tables.namespace_rows(savings))
             console.print()
     if measured := tables.measured_rows(report.done.outcomes):
-        print_table(console, "Measured beside estimated", measured)
+        print_table(console, "Measured and estimated", measured)
         console.print()
     print_table(console, "What was decided", [("", ""), *tables.decided_rows(report)])
     console.print()
@@ -134,5 +137,5 @@ def _write(out: Path, report: "LedgerReport", read: ReadLedger) -> None:
     except OSError as fault:  # such as a full disk
         print(f"greensched: {fault}", file=sys.stderr)
         raise typer.Exit(1) from fault
-    # Beside what is shown, so that JSON stays JSON.
+    # To stderr, so that stdout stays valid JSON.
     print(f"report: {page}\nrecords: {', '.join(map(str, files))}", file=sys.stderr)

@@ -1,8 +1,8 @@
-"""What was saved against running at once, with its interval over workloads.
+"""Savings against running at once, with confidence intervals over workloads.
 
-Intervals are the percentile bootstrap (Efron and Tibshirani 1993, chapter 13): workloads are drawn
-again with replacement, by a fixed seed, and the middle 95 % of the changes is told. Many workloads
-are drawn in groups made by lot: sums of them spread as those of single ones do.
+Intervals are the percentile bootstrap (Efron and Tibshirani 1993, chapter 13): workloads are
+resampled with replacement, by a fixed seed, and the interval is the middle 95 % of the changes.
+Many workloads are resampled in random groups, whose sums spread as those of single ones do.
 """
 
 import math
@@ -18,38 +18,38 @@ from greensched_simulator.results.cells import ConfidenceInterval
 
 BASELINE = "run-now"
 DRAWS, SEED = 1_000, 20_260_101
-# Workloads that an interval takes: of sums as uneven as jobs are (lognormal, sigma 1) it holds the
-# truth 92 times of 100 with 20 of them, 88 with 10, 79 with 5.
+# Workloads needed for an interval. With sums as uneven as those of jobs (lognormal, sigma 1) it
+# covers the true change 92 times of 100 with 20 workloads, 88 with 10, 79 with 5.
 FEWEST = 20
-# Groups that more workloads than that are drawn in. The interval's width is then as sure as it is
-# by so many draws, to about 4 %, and a ledger of 100,000 takes no longer than one of a thousand.
+# More workloads than this are resampled in this number of groups. The interval's width is then
+# known to about 4 %, as that many draws give, and 100,000 workloads take no longer than 1,000.
 MOST_DRAWN = 500
-_PARTS = 40  # equal ones, of which the first and the last are left out: 95 %
+_PARTS = 40  # equal parts; leaving out the first and the last keeps 95 %
 _DAY_S = 86_400.0
 _HOURLY_UP_TO_S = 3 * _DAY_S
 
 _Amount = Callable[[WorkOutcome], tuple[float | None, float | None]]
-Pair = tuple[float, float]  # had it run at once, and what it took
+Pair = tuple[float, float]  # the amount of running at once, and the amount taken
 
 
 class SavingsFigure(NamedTuple):
-    """One figure over workloads: had they run at once, and what they took."""
+    """One sum over workloads: of running at once, and of what they took."""
 
     name: str
     unit: str
     run_now: float
     took: float
-    workloads: int  # those with data
-    percent: ConfidenceInterval  # the change; less is better; the ends are NaN with too few
+    workloads: int  # with data
+    percent: ConfidenceInterval  # the change; less is better; ends are NaN for too few workloads
 
     @property
     def saved(self) -> float:
-        """Return what was saved, negative where more was taken."""
+        """Return the amount saved, negative if more was taken."""
         return self.run_now - self.took
 
 
 class Savings(NamedTuple):
-    """What some workloads saved, together and by namespace."""
+    """The savings of workloads, together and by namespace."""
 
     outcomes: Sequence[WorkOutcome]  # by time
     whole: Sequence[SavingsFigure]
@@ -57,7 +57,7 @@ class Savings(NamedTuple):
 
 
 class SavingsCourse(NamedTuple):
-    """What was saved in each span of time."""
+    """The savings in each time step."""
 
     name: str
     unit: str
@@ -67,17 +67,17 @@ class SavingsCourse(NamedTuple):
 
 
 class AmountKind(NamedTuple):
-    """One kind of amount, and where an outcome has it."""
+    """One kind of amount, and how to read it from an outcome."""
 
     name: str
     unit: str
     per_unit: float
-    of: _Amount  # had it run at once, and what it took
-    measured: _Amount  # estimated, and measured
+    of: _Amount  # the amounts of running at once, and taken
+    measured: _Amount  # the amounts estimated, and measured
 
 
 def savings_of(outcomes: Sequence[WorkOutcome]) -> Savings:
-    """Return what the workloads saved, namespaces by name."""
+    """Return the savings of workloads, with namespaces sorted by name."""
     mine: dict[str, list[WorkOutcome]] = {}
     for outcome in outcomes:
         mine.setdefault(outcome.namespace, []).append(outcome)
@@ -89,16 +89,16 @@ def savings_of(outcomes: Sequence[WorkOutcome]) -> Savings:
 def figures_of(
     outcomes: Sequence[WorkOutcome], kinds: Sequence[AmountKind] = ()
 ) -> list[SavingsFigure]:
-    """Return energy, carbon, and the cost in each currency; none without data.
+    """Return energy, carbon, and the cost in each currency; leave out figures without data.
 
-    `kinds` are those of the whole that they are a part of, so that units are the same.
+    For a part of the workloads, pass the `kinds` of the whole, so that units are the same.
     """
-    told = (_figure(kind, outcomes) for kind in kinds or kinds_of(outcomes))
-    return [figure for figure in told if figure.workloads]
+    figures = (_figure(kind, outcomes) for kind in kinds or kinds_of(outcomes))
+    return [figure for figure in figures if figure.workloads]
 
 
 def courses_of(outcomes: Sequence[WorkOutcome]) -> list[SavingsCourse]:
-    """Return what was saved by the hour of the release or end, by the day beyond three days."""
+    """Return savings by the hour of the release or end; by the day for more than three days."""
     if not outcomes:
         return []
     first, last = outcomes[0].at, outcomes[-1].at
@@ -120,7 +120,7 @@ def courses_of(outcomes: Sequence[WorkOutcome]) -> list[SavingsCourse]:
 def kinds_of(outcomes: Sequence[WorkOutcome]) -> list[AmountKind]:
     """Return energy, carbon, and the cost in each currency of these outcomes.
 
-    Energy is told in watt hours, and carbon in grams, where all of it is less than a kilo.
+    Energy is in Wh if the total is below 1 kWh, and carbon in g if the total is below 1 kg.
     """
     joules = sum(outcome.run_now.energy_j or 0.0 for outcome in outcomes)
     grams = sum(outcome.run_now.carbon_g or 0.0 for outcome in outcomes)
@@ -149,7 +149,7 @@ def _in_currency(currency: str, costs: _Amount) -> _Amount:
 
 
 def _pairs(kind: AmountKind, outcomes: Sequence[WorkOutcome]) -> dict[int, Pair]:
-    """Return run-now and taken of the workloads that have both, by their place."""
+    """Return the amounts of workloads that have both, by their index."""
     pairs = {}
     for place, outcome in enumerate(outcomes):
         run_now, took = kind.of(outcome)
@@ -169,9 +169,10 @@ def _sums(pairs: Sequence[Pair]) -> Pair:
 
 
 def interval(pairs: Sequence[Pair]) -> ConfidenceInterval:
-    """Return the change in percent of the sums of run-now and taken, with its interval.
+    """Return the change in percent between the sums of run-now and taken, with its interval.
 
-    NaN where the sums of run-now are not above zero, and of the ends with fewer than FEWEST.
+    The change is NaN if the sum of run-now is not above zero. The ends are also NaN if a resampled
+    sum is not, or with fewer pairs than FEWEST.
     """
     mean = _change(*_sums(pairs))
     if len(pairs) < FEWEST:
@@ -180,16 +181,16 @@ def interval(pairs: Sequence[Pair]) -> ConfidenceInterval:
     drawn = _drawn(pairs, random)
     totals = (sum(random.choices(drawn, k=len(drawn)), 0j) for _ in range(DRAWS))
     changes = [_change(total.real, total.imag) for total in totals]
-    if any(map(math.isnan, changes)):  # sums near zero, as prices below zero make them
+    if any(map(math.isnan, changes)):  # sums near zero, which negative prices cause
         return ConfidenceInterval(mean, math.nan, math.nan)
     ends = statistics.quantiles(changes, n=_PARTS, method="inclusive")
     return ConfidenceInterval(mean, ends[0], ends[-1])
 
 
 def _drawn(pairs: Sequence[Pair], random: Random) -> list[complex]:
-    """Return what is drawn, run-now as the real part and taken as the imaginary: one sum adds both.
+    """Return the units to resample: each workload or, if there are too many, each group.
 
-    A workload each, or a group each where there are too many.
+    Run-now is the real part and taken the imaginary part, so that one sum adds both.
     """
     singles = [complex(*pair) for pair in pairs]
     if len(singles) <= MOST_DRAWN:

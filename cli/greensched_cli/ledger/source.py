@@ -1,4 +1,4 @@
-"""Where a ledger is read from: the operators of a cluster, an address, a server, or a file."""
+"""Reads a ledger from a cluster's operators, an address, a database server, or a file."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ _WHOLE_LEDGER_S = 120.0  # 100,000 records are some 100 MB
 
 @dataclass(frozen=True, slots=True)
 class LedgerSpan:
-    """Which part of a ledger is asked for; seconds since the epoch."""
+    """The part of a ledger to read; seconds since the epoch."""
 
     since: float
     until: float
@@ -25,7 +25,7 @@ class LedgerSpan:
 
 @dataclass(frozen=True, slots=True)
 class ReadLedger:
-    """What was read: each decision once, the oldest first, and from where."""
+    """The records read, each once and the oldest first, and their source."""
 
     records: Sequence[LedgerRecord]
     losses: Sequence[Loss]
@@ -34,9 +34,9 @@ class ReadLedger:
 
 
 def read_ledger(ledger: str | None, where: Whereabouts, span: LedgerSpan) -> ReadLedger:
-    """Read a span of the ledger that `ledger` names; None asks the operators `where` tells of.
+    """Read a span of the ledger that `ledger` names; if None, ask the operators found by `where`.
 
-    Raises BadInput for one that does not exist, ApiUnavailable where no controller answers.
+    Raises BadInput for a ledger that does not exist, ApiUnavailable if no controller answers.
     """
     if ledger is None or ledger.startswith(("http://", "https://")):
         return _asked(replace(where, address=ledger), span)
@@ -44,13 +44,13 @@ def read_ledger(ledger: str | None, where: Whereabouts, span: LedgerSpan) -> Rea
 
 
 def lines_of(body: bytes) -> list[LedgerLine]:
-    """Return the lines of an answer; raise ValueError when it is no ledger, or cut off."""
+    """Return the lines of an answer; raise ValueError if it is not a ledger, or cut off."""
     try:
         lines = [decode_line(line) for line in body.splitlines()]
     except BadInput as fault:
         raise ValueError(str(fault)) from fault
     if not lines or lines[-1].end != len(lines) - 1:
-        raise ValueError("the answer was cut off, or is no ledger's")
+        raise ValueError("the answer was cut off, or is not a ledger")
     return lines[:-1]
 
 
@@ -81,7 +81,7 @@ def _lines(answer: ReplicaAnswer) -> list[LedgerLine]:
 
 def _opened(ledger: str, span: LedgerSpan) -> ReadLedger:
     require("report", "--ledger with a file or a database")
-    # Here, so that --help answers at once.
+    # Imported here so that --help answers immediately.
     from greensched_operator.ledger.faults import LedgerUnusable
     from greensched_operator.ledger.store import LedgerStore
 

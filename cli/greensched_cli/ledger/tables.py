@@ -1,4 +1,4 @@
-"""What a ledger says, as rows for terminals and pages alike."""
+"""The tables of a ledger's report, for terminals and pages."""
 
 import math
 from collections import Counter
@@ -29,32 +29,33 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.results.cells import Cell, ConfidenceInterval, Row, large, tone_of
 
 HOW_CERTAIN = (
-    f"Changes are of the sums against {BASELINE}: the same work, started when it came. Behind each "
-    f"stands its 95 % interval, by drawing the workloads again {DRAWS:,} times (bootstrap, fixed "
-    f"seed): how much of it hangs on which workloads came. Fewer than {FEWEST} have none: nothing "
-    "of them is beyond doubt. It does not cover what all of them share: errors of the forecast "
-    "that the counterfactual goes by, of estimated watts and runtimes, and runs of the same "
-    "CronJob that are alike. Idle power is in no figure."
+    f"Changes compare sums with {BASELINE}: the same work, started on arrival. Each change has "
+    f"a 95 % interval from resampling the workloads {DRAWS:,} times (bootstrap, fixed seed): it "
+    "shows how much the change depends on which workloads arrived. Fewer than "
+    f"{FEWEST} workloads have no interval, so their change may be chance. The interval does not "
+    "cover errors that all workloads share: of the forecast behind the counterfactual, of "
+    "estimated watts and runtimes, and of similar runs of one CronJob. No figure includes idle "
+    "power."
 )
 
 
 @dataclass(frozen=True)
 class LedgerReport:
-    """All that a report tells of a span of time."""
+    """The content of a report on a span of time."""
 
     span: LedgerSpan
     source: str
     notes: Sequence[str]
     done: Savings  # started or ended
     unstarted: Sequence[WorkOutcome]  # held, and not started
-    shadow: Savings  # untouched: what would have been
+    shadow: Savings  # in shadow mode: estimates for work that was not held
     decided: Mapping[What, int]
     placed_by_us: int
     lost: Mapping[LossReason, int | None]  # None: unknown number
 
 
 def report_of(read: ReadLedger, span: LedgerSpan) -> LedgerReport:
-    """Return what a report tells of what was read."""
+    """Return the report on a ledger that was read."""
     outcomes = outcomes_of(read.records)
     real = [outcome for outcome in outcomes if not outcome.is_shadow]
     lost: dict[LossReason, int | None] = {}
@@ -77,13 +78,13 @@ def report_of(read: ReadLedger, span: LedgerSpan) -> LedgerReport:
 
 
 def saved_rows(figures: Sequence[SavingsFigure]) -> list[Row]:
-    """Return a line for each figure, below a head."""
+    """Return a head, and a line for each figure."""
     head = ("", "workloads", BASELINE, "took", "saved", "change")
     return [head, *(_saved_row(figure.name, figure) for figure in figures)]
 
 
 def namespace_rows(savings: Savings) -> list[Row]:
-    """Return a line for each namespace with the change of each figure, below a head."""
+    """Return a head, and a line for each namespace with the change of each figure."""
     found, workloads = savings.by_namespace, Counter(o.namespace for o in savings.outcomes)
     names = list(dict.fromkeys(_title(each) for figures in found.values() for each in figures))
     rows: list[Row] = [("namespace", "workloads", *(f"change of {name}" for name in names))]
@@ -95,9 +96,9 @@ def namespace_rows(savings: Savings) -> list[Row]:
 
 
 def measured_rows(outcomes: Sequence[WorkOutcome]) -> list[Row]:
-    """Return what was estimated beside what was measured, below a head; none without a meter.
+    """Return a head and estimated and measured sums; no rows without a meter.
 
-    Of each figure the workloads count that have both.
+    Each sum is over the workloads that have both an estimate and a measurement.
     """
     rows: list[Row] = []
     for kind in kinds_of(outcomes):
@@ -105,20 +106,20 @@ def measured_rows(outcomes: Sequence[WorkOutcome]) -> list[Row]:
         both = [(e, m) for e, m in pairs if e is not None and m is not None]
         if both:
             estimated, measured = (sum(side) / kind.per_unit for side in zip(*both, strict=True))
-            told = (f"{large(amount)} {kind.unit}" for amount in (estimated, measured))
+            amounts = (f"{large(amount)} {kind.unit}" for amount in (estimated, measured))
             share = f"{measured / estimated:.2f}" if estimated > 0 else "–"
-            rows.append((kind.name, _count(len(both)), *told, share))
+            rows.append((kind.name, _count(len(both)), *amounts, share))
     head = ("", "workloads", "estimated", "measured", "measured/estimated")
     return [head, *rows] if rows else []
 
 
 def decided_rows(report: LedgerReport) -> list[Row]:
-    """Return how many were held, released, late, paused, placed and lost."""
+    """Return how many workloads were held, released, late, paused and placed, and records lost."""
     done = report.done.outcomes
     every, until = [*done, *report.unstarted], report.span.until
     deleted = sum(outcome.was_deleted for outcome in every)
     waiting = sum(is_waiting(outcome, until) for outcome in report.unstarted)
-    untold = len(report.unstarted) - deleted - waiting
+    unrecorded = len(report.unstarted) - deleted - waiting
     measured = sum(outcome.is_measured for outcome in done)
     by_cpu_time = sum(outcome.is_by_cpu_time for outcome in done)
     dearer = [outcome for outcome in done if _took_more_carbon(outcome)]
@@ -128,7 +129,7 @@ def decided_rows(report: LedgerReport) -> list[Row]:
         ("held", _count(sum(outcome.was_held for outcome in every))),
         ("still waiting", _count(waiting)),
         ("deleted while it was held", _count(deleted)),
-        ("past its latest start, start not recorded", _count(untold)),
+        ("past its latest start, start not recorded", _count(unrecorded)),
         ("started", _count(len(done))),
         *_reasons(done),
         ("ended late", Cell(_count(late), "worse" if late else "")),
@@ -145,31 +146,31 @@ def decided_rows(report: LedgerReport) -> list[Row]:
 
 
 def losses_of(savings: Savings) -> list[str]:
-    """Return in words where more was taken than by running at once, beyond doubt of the draws."""
-    told = {"all namespaces together": savings.whole, **savings.by_namespace}
+    """Return a sentence for each figure that is worse than running at once, interval included."""
+    parts = {"all namespaces together": savings.whole, **savings.by_namespace}
     return [
         f"{printable(namespace)}: {figure.name} {change_text(figure.percent)}"
-        for namespace, figures in told.items()
+        for namespace, figures in parts.items()
         for figure in figures
         if tone_of(figure.percent) == "worse"
     ]
 
 
 def facts(report: LedgerReport) -> list[Row]:
-    """Return what the report was drawn from."""
+    """Return the report's source, time, namespace, baseline and notes."""
     span = report.span
     times = (format_timestamp(round(each)) for each in (span.since, span.until))
     return [
         ("ledger", report.source),
         ("time", " to ".join(times)),
         ("namespace", span.namespace or "all"),
-        ("baseline", f"{BASELINE}: the same work, started when it came"),
+        ("baseline", f"{BASELINE}: the same work, started on arrival"),
         *(("note", note) for note in report.notes),
     ]
 
 
 def change_text(percent: ConfidenceInterval) -> str:
-    """Return a change with its interval; a dash where there is none."""
+    """Return a change with its interval; a dash if there is no change."""
     if math.isnan(percent.mean):
         return "–"
     if math.isnan(percent.low):
@@ -178,14 +179,14 @@ def change_text(percent: ConfidenceInterval) -> str:
 
 
 def change_cell(percent: ConfidenceInterval) -> Cell:
-    """Return a change with its interval, told apart as better or worse where it is."""
+    """Return a change with its interval, coloured if the whole interval is better or worse."""
     return Cell(change_text(percent), tone_of(percent))
 
 
 def _saved_row(name: str, figure: SavingsFigure) -> Row:
     amounts = (figure.run_now, figure.took, figure.saved)
-    told = (f"{large(amount)} {figure.unit}" for amount in amounts)
-    return (name, f"{figure.workloads:,}", *told, change_cell(figure.percent))
+    texts = (f"{large(amount)} {figure.unit}" for amount in amounts)
+    return (name, f"{figure.workloads:,}", *texts, change_cell(figure.percent))
 
 
 def _title(figure: SavingsFigure) -> str:
@@ -206,11 +207,11 @@ def _took_more_carbon(outcome: WorkOutcome) -> bool:
 def _lost_cell(lost: Mapping[LossReason, int | None]) -> Cell:
     if not lost:
         return Cell("none")
-    told = (
+    texts = (
         f"{'unknown number' if count is None else _count(count)} ({reason.value})"
         for reason, count in lost.items()
     )
-    return Cell(", ".join(told), "worse")
+    return Cell(", ".join(texts), "worse")
 
 
 def _count(count: int) -> str:

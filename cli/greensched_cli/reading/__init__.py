@@ -1,4 +1,4 @@
-"""What a user may see of a cluster: held work, the operator and its extenders.
+"""Reads what a user may see of a cluster: held work, the operator and its extenders.
 
 Imports nothing else of this package. Begin with `cluster_reading.py`.
 """

@@ -1,4 +1,4 @@
-"""The user's own cluster, by kubeconfig as kubectl reads it, with faults told in a line."""
+"""Access to the user's cluster, by kubeconfig as kubectl reads it; each fault is one line."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,21 +11,21 @@ from greensched_core.kubeconfig.files import read_context
 if TYPE_CHECKING:
     from greensched_core.kubernetes_api import ApiAccess
 
-PATIENCE_S = 10.0  # with the API server and with the replicas
+PATIENCE_S = 10.0  # timeout of requests to the API server and to replicas
 
 
 def api_access(kubeconfig: str | None, context: str | None) -> "ApiAccess":
-    """Return the way to the API server; raise BadInput for a kubeconfig that cannot be used."""
+    """Return access to the API server; raise BadInput for an unusable kubeconfig."""
     from greensched_core.kubernetes_api import ApiAccess
 
     return ApiAccess.from_kubeconfig(_path(kubeconfig), context)
 
 
 def usual_namespace(kubeconfig: str | None, context: str | None) -> str:
-    """Return the namespace of a context, as kubectl takes it; `default` where it names none."""
+    """Return the namespace of a context, as kubectl does; `default` if it names none."""
     try:
         return read_context(_path(kubeconfig), context).namespace
-    except BadInput:  # whoever reads it whole says what is wrong
+    except BadInput:  # api_access reports the fault
         return "default"
 
 
@@ -35,19 +35,19 @@ def _path(kubeconfig: str | None) -> Path | None:
 
 @contextmanager
 def asking_for(what: str, right: str) -> Iterator[None]:
-    """Raise ApiUnavailable, with `what`, when the API server refuses or is away.
+    """Add `what` to an ApiUnavailable raised in the block, or name the missing right.
 
-    `right` is what one must be allowed for it: "list pods in namespace web".
+    `right` is the right that the request needs: "list pods in namespace web".
     """
     try:
         yield
     except ApiUnavailable as fault:
-        told = missing_right(fault.status, right) or f"{what}: {fault}"
-        raise ApiUnavailable(told, fault.status) from fault
+        message = missing_right(fault.status, right) or f"{what}: {fault}"
+        raise ApiUnavailable(message, fault.status) from fault
 
 
 def missing_right(status: int | None, right: str) -> str:
-    """Return in a sentence which right is missing; "" where the status tells of another fault."""
+    """Return a sentence that names the missing right; "" if the status means another fault."""
     if status == 403:
         return f"you may not {right}"
     if status == 401:

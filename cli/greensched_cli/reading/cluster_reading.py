@@ -1,4 +1,4 @@
-"""Reads what `greensched status` tells: held work, what it is judged by, the operator's state."""
+"""Reads held work, the policies and CronJobs that decide on it, and the operator's state."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ from greensched_operator.objects.workloads import Work, WorkKind, decode_work
 
 @dataclass(frozen=True, slots=True)
 class ClusterReading:
-    """All that could be read at one moment."""
+    """Everything that could be read at one moment."""
 
     works: tuple[Work, ...]
     around: HoldSurroundings
@@ -38,7 +38,7 @@ async def read_all(
     *,
     with_running: bool,
 ) -> ClusterReading:
-    """Return what is held and the operator's state; `with_running`: also work that runs or ran.
+    """Return held work and the operator's state; `with_running`: also work that runs or ran.
 
     Raises ApiUnavailable without an answer, or if neither Jobs nor pods may be listed.
     """
@@ -54,8 +54,7 @@ async def read_all(
 async def read_works(
     pieces: Pieces, scope: Scope, *, with_running: bool = False
 ) -> tuple[Work, ...]:
-    """Return what we hold; `with_running`: also what we have started.
-
+    """Return the work that we hold; `with_running`: also the work that we have started.
     Raises ApiUnavailable without an answer, or if neither Jobs nor pods may be listed.
     """
     selector = "" if with_running else UNBOUND
@@ -73,7 +72,7 @@ async def read_works(
     if {ClusterPart.JOBS, ClusterPart.PODS} <= pieces.unread.keys():
         hint = "" if scope.namespace else "; name a namespace of yours with -n"
         why = pieces.unread[ClusterPart.JOBS]
-        raise ApiUnavailable(f"Jobs and pods of {scope.told} cannot be listed: {why}{hint}")
+        raise ApiUnavailable(f"Jobs and pods of {scope.text} cannot be listed: {why}{hint}")
     queued = await read_queued(pieces, scope, jobs)
     return tuple(
         each
@@ -85,13 +84,13 @@ async def read_works(
 async def read_held_works(
     client: ApiClient, namespace: str
 ) -> tuple[tuple[Work, ...], Mapping[ClusterPart, str]]:
-    """Return what we hold in a namespace ("" is all), and what could not be listed, with why."""
+    """Return the work we hold in a namespace ("" is all), and why parts could not be listed."""
     pieces = Pieces(client)
     return await read_works(pieces, Scope(namespace)), pieces.unread
 
 
 async def read_around(client: ApiClient, work: Work, state: OperatorState) -> HoldSurroundings:
-    """Return what one workload is judged by."""
+    """Return the policies and CronJobs that decide on one workload."""
     return await _surroundings(Pieces(client), [work], Scope(work.namespace), state.namespace)
 
 
@@ -120,7 +119,7 @@ async def _surroundings(
 
 
 def _read_policy(raw: bytes) -> tuple[GreenPolicy, str]:
-    """Return a GreenPolicy, and why the operator does not follow it as it is written, or ""."""
+    """Return a GreenPolicy, and why the operator does not follow it as written, or ""."""
     whole = decoded_object(raw)
     return parse(whole), refusal_in(whole.get("status"))
 

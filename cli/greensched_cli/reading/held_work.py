@@ -1,4 +1,4 @@
-"""What waits, as its own annotations and the policies that could be read tell it; pure."""
+"""Describes held work from its annotations and the policies that could be read; pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,15 +31,15 @@ class PlanDecision(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class HeldWork:
-    """One held Job or pod as people ask about it; seconds since the epoch, None: not known."""
+    """One held Job or pod; times in seconds since the epoch, None if unknown."""
 
     work: Work
     held_s: float | None
     planned_s: float | None
     latest_s: float | None
     deadline_s: float | None
-    bound: str  # what the latest start follows from, "" where that is not known
-    runtime: str  # with where the estimate is from, "" where that is not known
+    bound: str  # the limit that sets the latest start, "" if unknown
+    runtime: str  # with the source of the estimate, "" if unknown
     policy: str
     reason: str  # as the operator or the webhook wrote it
     decision: PlanDecision | None
@@ -51,7 +51,7 @@ class HeldWork:
         return short_name(self.work)
 
     def is_overdue(self, now_s: float, grace_s: float = 0.0) -> bool:
-        """Tell whether it should have been started `grace_s` ago, also when nobody can tell."""
+        """Return whether its latest start passed `grace_s` ago; true if that is unknown."""
         return self.latest_s is None or now_s - self.latest_s > grace_s
 
 
@@ -72,21 +72,21 @@ class ReleasedWork:
 
 @dataclass(frozen=True, slots=True)
 class HoldSurroundings:
-    """What a hold is judged by; empty where it could not be read."""
+    """The policies and CronJobs that decide on holds; empty if they could not be read."""
 
     policies: Mapping[tuple[str, str], GreenPolicy]
     cron_jobs: Mapping[tuple[str, str], CronJob]
     operator_namespace: str
     knows_policies: bool
-    refusals: Mapping[str, str] = field(default_factory=dict)  # of policies: why, by title
+    refusals: Mapping[str, str] = field(default_factory=dict)  # policy title: why not followed
 
     def policy_for(self, namespace: str, name: str = "") -> Resolved:
-        """Return the policy of work in a namespace that names one, or none."""
+        """Return the policy of work in a namespace; `name` is the policy it names, if any."""
         return resolve(self.policies, namespace, name, self.operator_namespace)
 
     @property
     def rules(self) -> HoldRules:
-        """Return the same for the operator's own judgement."""
+        """Return these as the rules that the operator's functions take."""
         return HoldRules(self.policy_for, lambda *name: self.cron_jobs.get(name))
 
 
@@ -96,7 +96,7 @@ def short_name(work: Work) -> str:
 
 
 def is_ours_to_start(work: Work) -> bool:
-    """Tell whether we hold it, also where somebody has taken our mark off.
+    """Return whether we hold the work, even if our mark was removed.
 
     A Job that others have suspended is never ours, even if we held it once.
     """
@@ -107,50 +107,50 @@ def is_ours_to_start(work: Work) -> bool:
 
 
 def is_released(work: Work) -> bool:
-    """Tell whether it was held and started again."""
+    """Return whether work was held and started again."""
     return labels.RELEASED_AT in work.annotations and not is_ours_to_start(work)
 
 
 def read_held(work: Work, around: HoldSurroundings) -> HeldWork:
-    """Return what is known of held work; what cannot be read is a fault in words."""
-    said, faults = work.annotations, list[str]()
+    """Return the details of held work; anything unreadable becomes one of its faults."""
+    annotations, faults = work.annotations, list[str]()
     terms, resolved = terms_of(work, around.rules)
     known = terms if isinstance(terms, HoldTerms) and around.knows_policies else None
-    if labels.LATEST_START not in said:
-        faults.append(f"{labels.LATEST_START} was taken away, so the releaser overlooks it")
-    hold_request = read_hold_request(said, arrived_s(work))
+    if labels.LATEST_START not in annotations:
+        faults.append(f"{labels.LATEST_START} was removed, so the releaser ignores this work")
+    hold_request = read_hold_request(annotations, arrived_s(work))
     faults += hold_request.faults
     if around.knows_policies and resolved.fault:
         faults.append(resolved.fault)
-    decision = _decision(said.get(labels.DECISION), faults)
+    decision = _decision(annotations.get(labels.DECISION), faults)
     runtime = decision.runtime if decision else ""
     if not runtime and known:
         runtime = f"{format_duration(known.runtime_s)} ({known.runtime_from})"
     return HeldWork(
         work=work,
         held_s=_stopped_s(work, faults) or None,
-        planned_s=_time(said, labels.PLANNED_START, faults),
-        latest_s=_time(said, labels.LATEST_START, faults),
+        planned_s=_time(annotations, labels.PLANNED_START, faults),
+        latest_s=_time(annotations, labels.LATEST_START, faults),
         deadline_s=known.deadline_s if known else hold_request.deadline_s,
         bound=known.bound if known else "",
         runtime=runtime,
         policy=_policy(decision, resolved, around),
-        reason=said.get(labels.HOLD_REASON, ""),
+        reason=annotations.get(labels.HOLD_REASON, ""),
         decision=decision,
         faults=tuple(faults),
     )
 
 
 def _stopped_s(work: Work, faults: list[str]) -> float | None:
-    """Return since when it waits: since its pause, if it ran before."""
+    """Return when work began to wait: at its pause, if it ran before."""
     return _time(work.annotations, labels.PAUSED_AT, faults) if work.is_paused else arrived_s(work)
 
 
 def read_released(work: Work) -> ReleasedWork:
     """Return when and why work was started."""
-    said = work.annotations
-    at_s, held_s = (_time(said, name, []) for name in (labels.RELEASED_AT, labels.HELD_AT))
-    return ReleasedWork(work, at_s, said.get(labels.RELEASE_REASON, ""), held_s)
+    annotations = work.annotations
+    at_s, held_s = (_time(annotations, name, []) for name in (labels.RELEASED_AT, labels.HELD_AT))
+    return ReleasedWork(work, at_s, annotations.get(labels.RELEASE_REASON, ""), held_s)
 
 
 def _policy(decision: PlanDecision | None, resolved: Resolved, around: HoldSurroundings) -> str:
@@ -159,8 +159,8 @@ def _policy(decision: PlanDecision | None, resolved: Resolved, around: HoldSurro
     return decision.policy if decision else ""
 
 
-def _time(said: Mapping[str, str], name: str, faults: list[str]) -> float | None:
-    text = said.get(name)
+def _time(annotations: Mapping[str, str], name: str, faults: list[str]) -> float | None:
+    text = annotations.get(name)
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Times as a user's clock on the wall shows them, and how far away they are."""
+"""Times in the user's time zone, and how far away they are."""
 
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
@@ -11,19 +11,19 @@ NO_TIME = "–"
 
 @dataclass(frozen=True, slots=True)
 class LocalTimes:
-    """Tells times in one zone, seen from one moment; both in seconds since the epoch."""
+    """Formats times in one zone, relative to one moment; all in seconds since the epoch."""
 
     now_s: float
-    zone: tzinfo | None = None  # None: the machine's own
+    zone: tzinfo | None = None  # None: the machine's
 
     @property
-    def zone_told(self) -> str:
-        """Return the zone's name with its distance from UTC, now."""
+    def zone_text(self) -> str:
+        """Return the zone's name with its present offset from UTC."""
         now = self._local(self.now_s)
         return f"{now.tzname()} (UTC{now.isoformat()[-6:]})" if now.utcoffset() else "UTC"
 
     def short(self, at_s: float | None) -> str:
-        """Return a time to the minute, with as much of its date as differs from today."""
+        """Return a time to the minute, with the parts of its date that differ from today's."""
         if at_s is None:
             return NO_TIME
         try:
@@ -32,13 +32,12 @@ class LocalTimes:
             return format_timestamp(at_s)
         date = "" if at.date() == now.date() else f"{at:%d %b} "
         year = "" if at.year == now.year else f"{at.year} "
-        zone = (
-            "" if at.tzname() == now.tzname() else f" {at.tzname()}"
-        )  # a clock change lies between
+        # The names differ across a change to or from daylight saving time.
+        zone = "" if at.tzname() == now.tzname() else f" {at.tzname()}"
         return f"{date}{year}{at:%H:%M}{zone}"
 
     def whole(self, at_s: float | None) -> str:
-        """Return a time to the second, with its date, its zone and how far away it is."""
+        """Return a time to the second, with its date, its zone and its distance from now."""
         if at_s is None:
             return NO_TIME
         try:

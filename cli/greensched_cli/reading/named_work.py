@@ -22,14 +22,14 @@ _NOT_FOUND = 404
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a user named: a Job, a pod, or whichever has that name."""
+    """A name from the user: of a Job, of a pod, or of either."""
 
     kinds: tuple[WorkKind, ...]
     name: str
 
     @property
-    def told(self) -> str:
-        """Return it in words."""
+    def text(self) -> str:
+        """Return the target as text."""
         if len(self.kinds) > 1:
             return f"{self.name} (Job or pod)"
         return f"{self.kinds[0].lower()}/{self.name}"
@@ -46,7 +46,7 @@ def parse_target(text: str) -> Target:
 
 
 async def find_named(client: ApiClient, namespace: str, target: Target) -> list[Work]:
-    """Return the Job, the pod, or both of that name; raise ApiUnavailable when refused."""
+    """Return the Job, the pod, or both of that name; raise ApiUnavailable if refused."""
     found = await asyncio.gather(
         *(_find(client, kind, namespace, target.name) for kind in target.kinds),
         return_exceptions=True,

@@ -1,4 +1,4 @@
-"""Reads an operator's state off the API server: Leases, releaser, webhook, switch, signals."""
+"""Reads an operator's state: Leases, releaser, webhook, emergency release, signals."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ from greensched_operator.runtime.settings import OperatorSettings
 _DEFAULTS = OperatorSettings.model_fields
 USUAL_NAMESPACE = str(_DEFAULTS["namespace"].default)
 LEASE = str(_DEFAULTS["lease"].default)
-_WEBHOOK_SUFFIX = ".greensched.io"  # of the chart's webhooks; a configuration's name may differ
+_WEBHOOK_SUFFIX = ".greensched.io"  # of the chart's webhooks; configuration names may differ
 _RELEASER = "app.kubernetes.io/part-of=greensched,app.kubernetes.io/component=releaser"
 _NOT_FOUND = 404
 
@@ -41,7 +41,7 @@ class _LeaseSpec(msgspec.Struct):
 
 
 class LeaseObject(msgspec.Struct):
-    """A Lease (coordination.k8s.io/v1), as far as it is read."""
+    """The fields of a Lease (coordination.k8s.io/v1) that are read."""
 
     metadata: _Meta = msgspec.field(default_factory=_Meta)
     spec: _LeaseSpec = msgspec.field(default_factory=_LeaseSpec)
@@ -88,9 +88,9 @@ class _SignalObject(msgspec.Struct):
 
 
 async def read_state(pieces: Pieces, namespace: str | None, now_s: float) -> OperatorState:
-    """Return the state of the operator of a namespace; of where its Lease is, where none is given.
+    """Return the state of the operator in a namespace; if None, in that of its Lease.
 
-    Raises ApiUnavailable when the API server does not answer.
+    Raises ApiUnavailable if the API server does not answer.
     """
     lease = await find_lease(pieces, namespace)
     own = namespace or (lease.metadata.namespace if lease else USUAL_NAMESPACE)
@@ -115,7 +115,7 @@ async def read_state(pieces: Pieces, namespace: str | None, now_s: float) -> Ope
 
 
 async def find_lease(pieces: Pieces, namespace: str | None) -> LeaseObject | None:
-    """Return the operator's Lease in a namespace; without one, the newest anywhere."""
+    """Return the operator's Lease in a namespace; if None, the usual one or else the newest."""
     path = "/apis/coordination.k8s.io/v1"
     try:
         raw = await pieces.client.get(
@@ -137,7 +137,7 @@ async def find_lease(pieces: Pieces, namespace: str | None) -> LeaseObject | Non
 
 
 async def is_emergency_release_on(pieces: Pieces, namespace: str) -> bool:
-    """Tell whether the cluster's switch is on."""
+    """Return whether the cluster's emergency release is on."""
     try:
         await pieces.client.get(switch_path(namespace))
     except ApiUnavailable as fault:
@@ -148,7 +148,7 @@ async def is_emergency_release_on(pieces: Pieces, namespace: str) -> bool:
 
 
 def switch_path(namespace: str) -> str:
-    """Return where the switch is, while it is on."""
+    """Return the path of the ConfigMap that exists while the emergency release is on."""
     return f"/api/v1/namespaces/{namespace}/configmaps/{EMERGENCY}"
 
 

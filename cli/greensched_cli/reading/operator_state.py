@@ -1,4 +1,4 @@
-"""The state of an installed operator, and what to do about what is wrong with it; pure."""
+"""The state of an installed operator, and advice on its faults; pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from greensched_operator.runtime.settings import OperatorSettings
 
 HEARTBEAT = str(OperatorSettings.model_fields["heartbeat_lease"].default)
 SIGNAL_FRESH_S = float(OperatorSettings.model_fields["signal_fresh_s"].default)
-OVERDUE_S = 60.0  # past the latest start; the releaser acts a third of that after it
+OVERDUE_S = 60.0  # after the latest start; the releaser acts a third of that after it
 _MOST_NAMED = 3
 
 
 class ClusterPart(StrEnum):
-    """What is read of a cluster, piece by piece: each needs a right of its own."""
+    """A part of a cluster's state; reading each part needs a separate right."""
 
     JOBS = "Jobs"
     PODS = "pods"
@@ -36,15 +36,15 @@ class ClusterPart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """Who leads, by the Lease."""
+    """The leading operator, from its Lease."""
 
-    holder: str  # "" where the last one has left
-    silent_s: float | None  # since its last word; None: it never said one
-    lasts_s: float  # a longer silence means that it is dead
+    holder: str  # "" if the last leader gave the Lease up
+    silent_s: float | None  # since the last renewal; None: it was never renewed
+    lasts_s: float  # a longer silence means that the leader is dead
 
     @property
     def is_alive(self) -> bool:
-        """Tell whether somebody leads."""
+        """Return whether an operator leads."""
         return bool(self.holder) and self.silent_s is not None and self.silent_s <= self.lasts_s
 
 
@@ -53,12 +53,12 @@ class WebhookState:
     """One MutatingWebhookConfiguration of ours."""
 
     name: str
-    is_trusted: bool  # the API server was told which certificate to trust
+    is_trusted: bool  # it has a caBundle, so the API server trusts the webhook's certificate
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One GridSignal: how old its values are; None where it holds none."""
+    """One GridSignal and the age of its values; None if it holds none."""
 
     zone: str
     source: str
@@ -66,26 +66,26 @@ class Signal:
 
     @property
     def is_fresh(self) -> bool:
-        """Tell whether its values are new enough to plan by."""
+        """Return whether its values are fresh enough for planning."""
         return self.age_s is not None and self.age_s <= SIGNAL_FRESH_S
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorState:
-    """What was read of an operator; what is in `unread` was not, and says why."""
+    """The state of an operator; `unread` holds the parts that could not be read, and why."""
 
     namespace: str
-    is_certain: bool  # the namespace was given, or its Lease is there
+    is_certain: bool  # the namespace was given, or holds the Lease
     leader: Leader | None
     releasers: tuple[int, int]  # ready, all
-    heartbeat_age_s: float | None  # since the last sign of life; None: there was none
+    heartbeat_age_s: float | None  # since the last heartbeat; None: there was none
     webhooks: tuple[WebhookState, ...]
     is_emergency_release: bool
     signals: tuple[Signal, ...]
     unread: Mapping[ClusterPart, str]
 
     def knows(self, part: ClusterPart) -> bool:
-        """Tell whether a piece was read."""
+        """Return whether a part was read."""
         return part not in self.unread
 
 
@@ -96,10 +96,10 @@ def advice(
     refusals: Mapping[str, str],
     now_s: float,
 ) -> list[str]:
-    """Return a sentence for each thing that is wrong, with what to do; the most urgent first.
+    """Return a sentence for each fault, with its remedy; the most urgent first.
 
-    `policies` are those that hold in the namespaces looked at; `refusals` tell of each policy that
-    is not followed as it is written, by its title, why.
+    `policies` are those in force in the namespaces shown; `refusals` map the title of each policy
+    that is not followed as written to the reason.
     """
     return [
         *_overdue(held, now_s),
@@ -128,7 +128,7 @@ def _overdue(held: Sequence[HeldWork], now_s: float) -> Iterator[str]:
 def _emergency(state: OperatorState) -> Iterator[str]:
     if state.is_emergency_release:
         yield (
-            "The emergency release is on: nothing is held, and all that was is started. Hold work "
+            "The emergency release is on: nothing is held, and held work is started. Hold work "
             f"again: greensched release --emergency-release off --operator-namespace "
             f"{state.namespace}"
         )
@@ -138,19 +138,19 @@ def _leader(state: OperatorState, is_work_held: bool) -> Iterator[str]:
     if not state.knows(ClusterPart.LEASE) or (state.leader and state.leader.is_alive):
         return
     if state.leader is None:
-        told = f"No operator has ever led in namespace {state.namespace}: is it installed there "
-        told += "(else name its --operator-namespace)? "
+        text = f"No operator has ever led in namespace {state.namespace}: is it installed there "
+        text += "(else name its --operator-namespace)? "
     elif not state.leader.holder:
-        told = "No operator leads: the last one has given its Lease up. "
+        text = "No operator leads: the last one has given its Lease up. "
     else:
         silent = _age(state.leader.silent_s)
-        told = (
+        text = (
             f"The operator is dead: {state.leader.holder} has not renewed its Lease for {silent}. "
         )
-    told += f"See kubectl -n {state.namespace} get pods -l {_LABELS}"
+    text += f"See kubectl -n {state.namespace} get pods -l {_LABELS}"
     if is_work_held:
-        told += ". The releaser starts what is held at its latest start; greensched release at once"
-    yield told
+        text += ". The releaser starts held work at its latest start; greensched release, now"
+    yield text
 
 
 _LABELS = "app.kubernetes.io/part-of=greensched"
@@ -159,9 +159,9 @@ _LABELS = "app.kubernetes.io/part-of=greensched"
 def _releaser(state: OperatorState) -> Iterator[str]:
     ready, known = state.releasers
     if state.knows(ClusterPart.RELEASER) and not ready:
-        told = f"none of its {known} pods is ready" if known else "it has no pod"
+        why = f"none of its {known} pods is ready" if known else "it has no pod"
         yield (
-            f"No releaser runs in namespace {state.namespace}: {told}. While the operator is away "
+            f"No releaser runs in namespace {state.namespace}: {why}. While no operator leads, "
             f"nothing is started at its latest start. See kubectl -n {state.namespace} describe "
             f"pods -l {_LABELS},app.kubernetes.io/component=releaser"
         )
@@ -171,11 +171,13 @@ def _heartbeat(state: OperatorState) -> Iterator[str]:
     age_s = state.heartbeat_age_s
     if not state.knows(ClusterPart.HEARTBEAT) or (age_s is not None and age_s < HEARD_WITHIN_S):
         return
-    silent = "has ever given" if age_s is None else f"has for {_age(age_s)} given"
+    silent = "ever given a sign of life"
+    if age_s is not None:
+        silent = f"given a sign of life for {_age(age_s)}"
     yield (
-        f"Neither leader nor releaser {silent} a sign of life, so the webhook holds no new work: "
-        f"it runs at once. Each writes one on Lease {HEARTBEAT} in namespace {state.namespace} "
-        "while it sees what is held and may start it, and its log says why not: kubectl "
+        f"Neither leader nor releaser has {silent}, so the webhook holds no new work: it "
+        f"runs at once. Each writes one on Lease {HEARTBEAT} in namespace {state.namespace} while "
+        "it can read and start held work; otherwise its log says why: kubectl "
         f"-n {state.namespace} logs --tail=-1 --prefix -l {_LABELS} | grep 'sign of life'"
     )
 
@@ -191,9 +193,9 @@ def _webhook(state: OperatorState) -> Iterator[str]:
     for each in state.webhooks:
         if not each.is_trusted:
             yield (
-                f"MutatingWebhookConfiguration {each.name} has no caBundle: the API server trusts "
-                "no webhook, and new work runs at once. A leading operator writes it within ten "
-                "seconds"
+                f"MutatingWebhookConfiguration {each.name} has no caBundle: the API server does "
+                "not trust the webhook, and new work runs at once. A leading operator writes it "
+                "within ten seconds"
             )
 
 
@@ -202,8 +204,8 @@ def _signals(state: OperatorState) -> Iterator[str]:
         return
     if not state.signals:
         yield (
-            "There is no GridSignal: plans stand on the static table, where no hour is better than "
-            "another, and nothing waits for long. Publish one, or configure a provider"
+            "There is no GridSignal: plans use the static table, where no hour is better than "
+            "another, so work is not delayed for long. Publish one, or configure a provider"
         )
     empty = [each.zone for each in state.signals if each.age_s is None]
     stale = [
@@ -213,13 +215,13 @@ def _signals(state: OperatorState) -> Iterator[str]:
     ]
     if empty:
         yield (
-            f"GridSignals that hold no values: {_named(empty)}. Nodes there, if any, are planned "
-            "for by the static table. See kubectl describe gridsignals"
+            f"GridSignals without values: {_named(empty)}. Plans for nodes in these zones use the "
+            "static table. See kubectl describe gridsignals"
         )
     if stale:
         yield (
             f"GridSignals older than {format_duration(SIGNAL_FRESH_S)}: {_named(stale)}. Plans "
-            "stand on old values. See kubectl describe gridsignals"
+            "use these old values. See kubectl describe gridsignals"
         )
 
 
@@ -227,8 +229,9 @@ def _no_policy(state: OperatorState, policies: Mapping[str, GreenPolicy]) -> Ite
     if state.knows(ClusterPart.POLICIES) and BUILT_IN in policies.values():
         yield (
             f"There is no GreenPolicy named {DEFAULT_NAME} in namespace {state.namespace}, so the "
-            "built-in policy serves. The controller makes the chart's; an event says why it could "
-            f"not: kubectl -n {state.namespace} get events --field-selector reason={POLICY_REFUSED}"
+            "built-in policy applies. The controller creates the chart's; if it could not, an "
+            f"event says why: kubectl -n {state.namespace} get events "
+            f"--field-selector reason={POLICY_REFUSED}"
         )
 
 
@@ -236,7 +239,7 @@ def _policies(state: OperatorState, policies: Mapping[str, GreenPolicy]) -> Iter
     if not state.knows(ClusterPart.POLICIES):
         return
     if any(policy.mode == Mode.ENFORCE for policy in policies.values()):
-        return  # of several namespaces some may be meant to hold nothing
+        return  # some of several namespaces may be meant to hold nothing
     for mode, meaning in _NOT_HOLDING.items():
         where = sorted(name for name, policy in policies.items() if policy.mode == mode)
         if where:
@@ -255,13 +258,13 @@ _NOT_HOLDING = {
 
 
 def switch_commands(namespace: str) -> tuple[str, str]:
-    """Return what turns the emergency release on and off by kubectl."""
+    """Return the kubectl commands that turn the emergency release on and off."""
     what = f"configmap {EMERGENCY}"
     return f"kubectl -n {namespace} create {what}", f"kubectl -n {namespace} delete {what}"
 
 
 def _targets(late: Sequence[HeldWork]) -> str:
-    """Return the arguments that release some work."""
+    """Return the arguments of `greensched release` for late work."""
     namespaces = {each.work.namespace for each in late}
     if len(namespaces) > 1:
         return "-A"

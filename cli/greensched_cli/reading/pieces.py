@@ -1,6 +1,6 @@
-"""Reads a cluster piece by piece: what cannot be read is told, and left out.
+"""Reads a cluster part by part: parts that cannot be read are left out, with the reason.
 
-Each piece needs a right of its own; a user of one namespace has few of them.
+Each part needs a separate right; a user of one namespace has few of them.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -17,24 +17,24 @@ _FORBIDDEN, _NOT_FOUND = 403, 404
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which namespace is looked at; "" is all."""
+    """The namespace to read; "" is all."""
 
     namespace: str
 
     def path(self, group: str, plural: str) -> str:
-        """Return where objects are listed."""
+        """Return the path that lists objects."""
         where = f"/namespaces/{self.namespace}" if self.namespace else ""
         return f"{group}{where}/{plural}"
 
     @property
-    def told(self) -> str:
-        """Return it in words."""
+    def text(self) -> str:
+        """Return the scope as text."""
         return f"namespace {self.namespace}" if self.namespace else "all namespaces"
 
 
 @dataclass(slots=True)
 class Pieces:
-    """Reads pieces, and keeps why some could not be."""
+    """Reads parts, and records why some could not be read."""
 
     client: ApiClient
     unread: dict[ClusterPart, str] = field(default_factory=dict)
@@ -47,9 +47,9 @@ class Pieces:
         *,
         field_selector: str = "",
     ) -> list[Value]:
-        """Return what `read` makes of each object; none, and a reason, where it is refused.
+        """Return the results of `read` for each object; if refused, none, and record the reason.
 
-        Raises ApiUnavailable when the API server is not there, or does not know who we are.
+        Raises ApiUnavailable if the API server does not answer or does not accept the login.
         """
         found: list[Value] = []
         try:
@@ -57,7 +57,7 @@ class Pieces:
                 try:
                     found.append(read(raw))
                 except BadInput as fault:
-                    self.unread[part] = f"one of them, {fault}"
+                    self.unread[part] = f"one of them is unreadable: {fault}"
         except ApiUnavailable as fault:
             self.refused(part, fault)
         return found
@@ -68,14 +68,14 @@ class Pieces:
                 yield bytes(item)
 
     def refused(self, part: ClusterPart, fault: ApiUnavailable) -> None:
-        """Note why a piece is not known."""
+        """Record why a part could not be read; raise if there was no answer, or no login."""
         if fault.status is None or fault.status == 401:
             raise fault
         self.unread[part] = why_unread(fault)
 
 
 def why_unread(fault: ApiUnavailable) -> str:
-    """Say in a few words why a piece is not known."""
+    """Return why a part could not be read."""
     if fault.status == _FORBIDDEN:
         return "you have no right to read them"
     if fault.status == _NOT_FOUND:

@@ -1,4 +1,4 @@
-"""Jobs that wait in a queue of Kueue for our AdmissionCheck, as their Workloads tell."""
+"""Jobs that wait in a Kueue queue for our AdmissionCheck, read from their Workloads."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ from greensched_operator.objects.workloads import Work, WorkKind, decode_work
 async def read_queued(pieces: Pieces, scope: Scope, jobs: Iterable[Work]) -> list[Work]:
     """Return the Workloads of Jobs that we hold, or have started; none without Kueue.
 
-    Raises ApiUnavailable when the API server does not answer.
+    Raises ApiUnavailable if the API server does not answer.
     """
     queued = {job.uid: job for job in jobs if job.queue_gates is not None}
     if not queued:
@@ -39,9 +39,9 @@ async def read_queued(pieces: Pieces, scope: Scope, jobs: Iterable[Work]) -> lis
 
 
 async def workload_of(client: ApiClient, job: Work) -> Work | None:
-    """Return the Workload by which a Job waits for us, or has; None also for who may not look.
+    """Return the Workload by which a Job waits or waited for us; None also without the right.
 
-    Raises ApiUnavailable when the API server does not answer.
+    Raises ApiUnavailable if the API server does not answer.
     """
     if job.queue_gates is None:
         return None
@@ -58,7 +58,7 @@ async def workload_of(client: ApiClient, job: Work) -> Work | None:
 
 
 async def named_workload(client: ApiClient, namespace: str, name: str) -> Work | None:
-    """Return a Workload that waits for us, or has; None for any other. Raises ApiUnavailable."""
+    """Return a Workload that waits or waited for us; None otherwise. Raises ApiUnavailable."""
     path = object_path(WorkKind.WORKLOAD, namespace, name, await path_now(client))
     found = _read(await client.get(path))
     if not found.job_name or not _is_ours(found):
@@ -68,7 +68,7 @@ async def named_workload(client: ApiClient, namespace: str, name: str) -> Work |
 
 
 def _is_ours(workload: KueueWorkload) -> bool:
-    """Tell whether it waits for us, or was started by one of us."""
+    """Return whether a Workload waits for GreenSched, or GreenSched started it."""
     is_over = workload.has("Finished") or workload.has("Admitted")
     return workload.is_started or (labels.LATEST_START in workload.annotations and not is_over)
 
@@ -77,4 +77,4 @@ def _read(raw: bytes | msgspec.Raw) -> KueueWorkload:
     try:
         return decode_workload(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-        raise BadInput(f"no Workload: {fault}") from fault
+        raise BadInput(f"not a Workload: {fault}") from fault

@@ -1,7 +1,7 @@
 """Asks every replica of a component, through the API server's port-forward or at an address.
 
-The routes asked listen on the pod's loopback only, so that Kubernetes' own permission to
-port-forward decides who may read them.
+The routes listen only on the pod's loopback, so that Kubernetes' permission to port-forward
+decides who may read them.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from greensched_core.kubernetes_api import ApiAccess, ApiClient
 
-_MOST_BYTES = 2**31  # of an answer; a year's ledger has a tenth of it
+_MOST_BYTES = 2**31  # of an answer; a year's ledger has a tenth of that
 _RIGHT = (
     "{0} in namespace {1}. The chart's Role greensched-explain there gives what is needed; "
     "an administrator binds it: kubectl -n {1} create rolebinding explain-YOU "
@@ -38,17 +38,17 @@ _RIGHT = (
 
 @dataclass(frozen=True)
 class Component:
-    """Which pods are asked, where they listen, and how their answers are read."""
+    """Which pods to ask, where they listen, and how to read their answers."""
 
     name: str
-    port: int  # on loopback, where no annotation says otherwise
-    namespace_option: str  # of the command, for who looks in the wrong one
+    port: int  # on loopback, unless an annotation gives another
+    namespace_option: str  # of the command; named if no pod is found
     patience_s: float = PATIENCE_S
-    parse: Callable[[bytes], Any] = json.loads  # of an answer with status 200; raises ValueError
+    parse: Callable[[bytes], Any] = json.loads  # for answers with status 200; raises ValueError
 
     @property
     def selector(self) -> str:
-        """Return the labels of the chart's pods that no value changes, as nameOverride would."""
+        """Return those labels of the chart's pods that no chart value changes."""
         return f"app.kubernetes.io/part-of=greensched,app.kubernetes.io/component={self.name}"
 
 
@@ -57,7 +57,7 @@ EXTENDER = Component("extender", 8889, "--extender-namespace")
 
 @dataclass(frozen=True)
 class ReplicaAnswer:
-    """What one replica said: its name, the HTTP status (0: it was not reached), the body."""
+    """One replica's answer: its name, the HTTP status (0: not reached) and the body."""
 
     replica: str
     status: int
@@ -65,10 +65,10 @@ class ReplicaAnswer:
 
     @property
     def fault(self) -> str:
-        """Say what is wrong, for a status other than 200."""
-        said = self.body.get("error") if isinstance(self.body, dict) else None
-        told = said or self.body
-        return f"HTTP {self.status}: {told}" if self.status else str(told)
+        """Return what is wrong, for a status other than 200."""
+        error = self.body.get("error") if isinstance(self.body, dict) else None
+        message = error or self.body
+        return f"HTTP {self.status}: {message}" if self.status else str(message)
 
 
 @dataclass(frozen=True)
@@ -79,15 +79,15 @@ class Whereabouts:
     kubeconfig: str | None
     context: str | None
     namespace: str
-    explain_port: int | None  # None: as each pod says
+    explain_port: int | None  # None: from each pod's annotation
 
 
 def ask_replicas(
     path: str, where: Whereabouts, component: Component = EXTENDER
 ) -> list[ReplicaAnswer]:
-    """GET `path` from every running replica; raise ApiUnavailable when there is none to ask.
+    """GET `path` from every running replica; raise ApiUnavailable if there is none.
 
-    Raises BadInput for a kubeconfig that cannot be used.
+    Raises BadInput for an unusable kubeconfig.
     """
     if where.address:
         return [_ask_address(where.address, path, component)]
@@ -110,15 +110,15 @@ def decision_path(namespace: str, pod: str) -> str:
 def port_of(
     annotations: Mapping[str, str] | None, given: int | None, default: int = EXTENDER.port
 ) -> int:
-    """Return where a pod listens: what was given, else its annotation, else the default.
+    """Return the port of a pod: the given one, else its annotation's, else the default.
 
-    Raises ValueError when the annotation is no port.
+    Raises ValueError if the annotation is not a port.
     """
     if given is not None:
         return given
     text = (annotations or {}).get(labels.EXPLAIN_PORT, str(default))
     if not (text.isascii() and text.isdecimal()) or not 0 < int(text) < 65_536:
-        raise ValueError(f"annotation {labels.EXPLAIN_PORT} {text!r} is no port")
+        raise ValueError(f"annotation {labels.EXPLAIN_PORT} {text!r} is not a port")
     return int(text)
 
 
@@ -140,7 +140,7 @@ def _ask_address(address: str, path: str, component: Component) -> ReplicaAnswer
         return ReplicaAnswer(url, 0, {"error": f"{fault}; --address is http://host:port"})
     except (httpx.HTTPError, ValueError) as fault:
         return ReplicaAnswer(
-            url, 0, {"error": f"this is no answer of the {component.name}: {fault}"}
+            url, 0, {"error": f"this is not an answer of the {component.name}: {fault}"}
         )
 
 
@@ -160,7 +160,7 @@ class _Pods(msgspec.Struct):
 async def _ask_pods(
     access: "ApiAccess", path: str, where: Whereabouts, component: Component
 ) -> list[ReplicaAnswer]:
-    # Here, so that --help answers at once.
+    # Imported here so that --help answers immediately.
     from greensched_core.kubernetes_api import ApiClient
     from greensched_core.port_forward import forwarding_session
 
@@ -195,18 +195,18 @@ async def _ask_pod(
         port = port_of(pod.annotations, where.explain_port, component.port)
         named = (where.namespace, pod.name)
         status, body = await _got(session, access, named, port, path, component.patience_s)
-        # A status other than 200 comes with JSON.
+        # Answers with other statuses than 200 are JSON.
         read = component.parse if status == http.client.OK else json.loads
         return ReplicaAnswer(pod.name, status, read(body))
     except WSServerHandshakeError as fault:
         right = _RIGHT.format("forward ports of pods", where.namespace)
         refused = f"port-forward: HTTP {fault.status}: {fault.message}"
-        told = missing_right(fault.status, right) or refused
+        message = missing_right(fault.status, right) or refused
     except TimeoutError:
-        told = f"port-forward: no answer within {component.patience_s:g} s"
+        message = f"port-forward: no answer within {component.patience_s:g} s"
     except (OSError, ClientError, ValueError) as fault:
-        told = f"port-forward: {fault}"
-    return ReplicaAnswer(pod.name, 0, {"error": told})
+        message = f"port-forward: {fault}"
+    return ReplicaAnswer(pod.name, 0, {"error": message})
 
 
 async def _got(

@@ -1,4 +1,4 @@
-"""The cluster's emergency release: a ConfigMap; where it is, nothing is held."""
+"""The cluster's emergency release: while its ConfigMap exists, nothing is held."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ _NOT_FOUND, _EXISTS = 404, 409
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the switch belongs."""
+    """The namespace of the emergency release."""
 
     namespace: str
-    is_certain: bool  # it was given, or the operator's Lease is there
+    is_certain: bool  # it was given, or holds the operator's Lease
 
 
 async def find_place(client: ApiClient, namespace: str | None) -> Place:
-    """Return the operator's namespace: as given, else where its Lease is, else the usual one."""
+    """Return the operator's namespace: the given one, else its Lease's, else the usual one."""
     if namespace is not None:
         return Place(namespace, is_certain=True)
     lease = await find_lease(Pieces(client), None)
@@ -35,7 +35,7 @@ async def find_place(client: ApiClient, namespace: str | None) -> Place:
 
 
 async def turn_on(client: ApiClient, place: Place, now_s: float) -> None:
-    """Have nothing held in the cluster; safe to repeat. Raises ApiUnavailable when refused."""
+    """Turn the emergency release on; safe to repeat. Raises ApiUnavailable if refused."""
     body = {"metadata": {"name": EMERGENCY}, "data": {"since": format_timestamp(round(now_s))}}
     try:
         path = f"/api/v1/namespaces/{place.namespace}/configmaps"
@@ -52,7 +52,7 @@ async def turn_on(client: ApiClient, place: Place, now_s: float) -> None:
 
 
 async def turn_off(client: ApiClient, place: Place) -> None:
-    """Let work be held again; safe to repeat. Raises ApiUnavailable when refused."""
+    """Turn the emergency release off; safe to repeat. Raises ApiUnavailable if refused."""
     try:
         await client.delete(switch_path(place.namespace))
     except ApiUnavailable as fault:
@@ -61,7 +61,7 @@ async def turn_off(client: ApiClient, place: Place) -> None:
 
 
 async def is_on(client: ApiClient, place: Place) -> bool:
-    """Tell whether the switch is on; raise ApiUnavailable when that cannot be known."""
+    """Return whether the emergency release is on; raise ApiUnavailable if that is unknown."""
     try:
         await client.get(switch_path(place.namespace))
     except ApiUnavailable as fault:
@@ -72,7 +72,7 @@ async def is_on(client: ApiClient, place: Place) -> bool:
 
 
 def meaning(place: Place, *, is_switched_on: bool) -> Iterator[str]:
-    """Say what the switch's state means, and how to change it, with kubectl too."""
+    """Yield what the emergency release's state means, and how to change it, with kubectl too."""
     on, off = switch_commands(place.namespace)
     where = "" if place.namespace == USUAL_NAMESPACE else f" --operator-namespace {place.namespace}"
     if is_switched_on:
@@ -82,7 +82,7 @@ def meaning(place: Place, *, is_switched_on: bool) -> Iterator[str]:
         yield f"To hold work again: greensched release --emergency-release off{where}, or {off}"
     else:
         yield (
-            f"The emergency release is off (namespace {place.namespace}): policies say what waits."
+            f"The emergency release is off (namespace {place.namespace}): policies decide on holds."
         )
         yield (
             f"To start all and hold nothing: greensched release --emergency-release on{where}, "
@@ -91,5 +91,5 @@ def meaning(place: Place, *, is_switched_on: bool) -> Iterator[str]:
     if not place.is_certain:
         yield (
             f"No Lease of an operator was found: namespace {place.namespace} is a guess; "
-            "--operator-namespace names it"
+            "if it is wrong, give --operator-namespace"
         )

@@ -1,4 +1,4 @@
-"""`greensched release`: start held work now, one, many or all, whatever the operator does."""
+"""`greensched release`: start some or all held work now, independently of the operator."""
 
 import asyncio
 import sys
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SwitchAction(StrEnum):
-    """What to do with the cluster's emergency release."""
+    """An action on the cluster's emergency release."""
 
     ON = "on"
     OFF = "off"
@@ -66,8 +66,8 @@ def release(
 ) -> None:
     """Start held work now; it is never held again (greensched.io/run-now).
 
-    It patches Jobs and pods itself, with your rights, so it works with the operator dead too. What
-    shares a gang starts together. Exits with 1 when something named could not be started.
+    It patches Jobs and pods itself, with your rights, so it works without a running operator. A
+    gang starts together. Exits with 1 if something named could not be started.
     """
     is_all = everything or all_namespaces
     _check(names or [], is_all, emergency_release, dry_run)
@@ -100,12 +100,12 @@ def _check(
         )
     if emergency_release is not None and dry_run:
         raise BadInput(
-            "--emergency-release has no dry run; --emergency-release status tells how it stands"
+            "--emergency-release has no dry run; --emergency-release status prints its state"
         )
 
 
 def _confirm(question: str, *, is_sure: bool) -> None:
-    """Go on once the user has agreed; raise BadInput where there is no terminal to ask on."""
+    """Ask the user to confirm; raise BadInput if there is no terminal to ask on."""
     if is_sure:
         return
     if not sys.stdin.isatty():
@@ -130,7 +130,7 @@ async def _release(
             return await releaser.named(namespace, targets)
         works, unread = await read_held_works(client, namespace)
         for part, why in unread.items():
-            print(f"{part} could not be looked through: {why}", file=sys.stderr)
+            print(f"{part} could not be searched: {why}", file=sys.stderr)
         return await releaser.all(works)
 
 

@@ -1,4 +1,4 @@
-"""Starts held work by the API server alone, so that it works while the operator is dead."""
+"""Starts held work through the API server alone, so that it works while the operator is dead."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -26,21 +26,21 @@ from greensched_operator.objects.release_patch import (
 from greensched_operator.objects.workloads import GatedPod, Work, WorkKind
 
 _AT_ONCE = 8  # patches in flight
-_GONE = (404, 409)  # deleted since, or another of its name
+_GONE = (404, 409)  # deleted since, or replaced by another object of its name
 
 
 class ReleaseOutcome(StrEnum):
-    """What became of one workload."""
+    """The outcome of releasing one workload."""
 
     RELEASED = "released"
     WOULD_BE = "would be released"
-    RUNS = "not held"  # it runs, or ran: there is nothing to start
+    RUNS = "not held"  # it runs, has run or is gone: there is nothing to start
     STAYS = "not started"
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one workload, in words."""
+    """The outcome for one workload, with an explanation."""
 
     name: str  # with its namespace
     outcome: ReleaseOutcome
@@ -48,7 +48,7 @@ class Result:
 
 
 def run_now_patch(work: Work, at_s: float) -> bytes:
-    """Return the patch that starts work and asks that it is never held again; safe to repeat."""
+    """Return the patch that starts work and forbids holding it again; safe to repeat."""
     return release_patch(
         work.kind,
         work.uid,
@@ -60,24 +60,24 @@ def run_now_patch(work: Work, at_s: float) -> bytes:
 
 
 class UserReleaser:
-    """Starts work as the user."""
+    """Starts work with the user's rights."""
 
     def __init__(self, client: ApiClient, clock: Clock, *, is_dry_run: bool) -> None:
-        """A dry run asks the API server all the same, which then changes nothing."""
+        """Take a client; a dry run sends the same patches, but the API server changes nothing."""
         self._client = client
         self._clock = clock
         self._is_dry_run = is_dry_run
 
     async def named(self, namespace: str, targets: Sequence[Target]) -> list[Result]:
-        """Start what is named, and what shares a gang with it; one answer for each."""
+        """Start the named work and the rest of its gangs; return a result for each."""
         results: list[Result] = []
         held: dict[str, Work] = {}
         for target in targets:
             found = await self._find(namespace, target, results)
             chosen = [each for each in found if is_ours_to_start(each)]
             if len(chosen) > 1:
-                told = f"a Job and a pod have that name: say job/{target.name} or pod/{target.name}"
-                results.append(Result(f"{namespace}/{target.name}", ReleaseOutcome.STAYS, told))
+                text = f"a Job and a pod have that name: use job/{target.name} or pod/{target.name}"
+                results.append(Result(f"{namespace}/{target.name}", ReleaseOutcome.STAYS, text))
                 continue
             held.update({each.uid: each for each in chosen})
             if not chosen:
@@ -86,7 +86,7 @@ class UserReleaser:
         return [*await self.all(held.values()), *await self.all(gang, "of the same gang"), *results]
 
     async def all(self, works: Iterable[Work], why: str = "") -> list[Result]:
-        """Start all of some held works; one answer for each."""
+        """Start all these works; return a result for each."""
         slots = asyncio.Semaphore(_AT_ONCE)
 
         async def release(work: Work) -> Result:
@@ -96,7 +96,7 @@ class UserReleaser:
         return list(await asyncio.gather(*(release(each) for each in works)))
 
     async def _find(self, namespace: str, target: Target, results: list[Result]) -> list[Work]:
-        name = f"{namespace}/{target.told}"
+        name = f"{namespace}/{target.text}"
         try:
             found = await find_named(self._client, namespace, target)
         except ApiUnavailable as fault:
@@ -105,21 +105,21 @@ class UserReleaser:
             results.append(Result(name, ReleaseOutcome.STAYS, why_unread(fault)))
             return []
         if not found:
-            results.append(Result(name, ReleaseOutcome.STAYS, "there is none of that name"))
+            results.append(Result(name, ReleaseOutcome.STAYS, "nothing has that name"))
         return found
 
     async def _rest_of_gangs(
         self, namespace: str, held: Sequence[Work], results: list[Result]
     ) -> list[Work]:
-        """Return what is held and shares a gang: the operator would start them together."""
+        """Return the other held work of the same gangs: the operator starts a gang together."""
         gangs, known = {each.gang for each in held if each.gang}, {each.uid for each in held}
         if not gangs:
             return []
         pieces = Pieces(self._client)
         works = await read_works(pieces, Scope(namespace))
         for part, why in pieces.unread.items():
-            told = f"{part} could not be looked through for the rest of the gang: {why}"
-            results.append(Result(namespace, ReleaseOutcome.STAYS, told))
+            text = f"{part} could not be searched for the rest of the gang: {why}"
+            results.append(Result(namespace, ReleaseOutcome.STAYS, text))
         return [each for each in works if each.gang in gangs and each.uid not in known]
 
     async def _release(self, work: Work, why: str) -> Result:
@@ -133,29 +133,29 @@ class UserReleaser:
             raw = await self._client.patch(path, body, how)
         except ApiUnavailable as fault:
             if fault.status in _GONE:
-                return Result(name, ReleaseOutcome.RUNS, "it went away meanwhile")
-            told = "you have no right to patch it" if fault.status == 403 else str(fault)
-            return Result(name, ReleaseOutcome.STAYS, told)
-        told = "; ".join(each for each in (why, _what_else(work, raw)) if each)
+                return Result(name, ReleaseOutcome.RUNS, "it was deleted meanwhile")
+            text = "you have no right to patch it" if fault.status == 403 else str(fault)
+            return Result(name, ReleaseOutcome.STAYS, text)
+        text = "; ".join(each for each in (why, _still_waits_for(work, raw)) if each)
         return Result(
-            name, ReleaseOutcome.WOULD_BE if self._is_dry_run else ReleaseOutcome.RELEASED, told
+            name, ReleaseOutcome.WOULD_BE if self._is_dry_run else ReleaseOutcome.RELEASED, text
         )
 
 
-def _what_else(work: Work, raw: bytes) -> str:
-    """Return what else it waits for."""
+def _still_waits_for(work: Work, raw: bytes) -> str:
+    """Return what released work still waits for."""
     if work.kind == WorkKind.WORKLOAD:
-        return "operator or releaser tell Kueue so within seconds"
+        return "the operator or the releaser notifies Kueue within seconds"
     if work.queue_gates is not None:
-        others = without_ours(work.queue_gates)
-        return f"gates of others still hold it: {others}" if others else "now Kueue decides"
+        other_gates = without_ours(work.queue_gates)
+        return f"other gates still hold it: {other_gates}" if other_gates else "now Kueue decides"
     return _gates(raw) if work.kind == WorkKind.POD else ""
 
 
 def _gates(raw: bytes) -> str:
     gates = msgspec.json.decode(raw, type=GatedPod).spec.schedulingGates or ()
-    others = ", ".join(gate.name for gate in gates)
-    return f"gates of others still hold it: {others}" if others else ""
+    names = ", ".join(gate.name for gate in gates)
+    return f"other gates still hold it: {names}" if names else ""
 
 
 def _not_held(work: Work) -> Result:
@@ -168,15 +168,17 @@ def _not_held(work: Work) -> Result:
         at = work.annotations[labels.RELEASED_AT]
         return Result(_name(work), ReleaseOutcome.RUNS, f"it was started at {at} ({reason})")
     if work.is_stopped and work.queue_gates is not None:
-        return Result(_name(work), ReleaseOutcome.STAYS, "it waits in a queue of Kueue, not for us")
+        return Result(
+            _name(work), ReleaseOutcome.STAYS, "it waits in a Kueue queue, not for GreenSched"
+        )
     if work.is_barred:
-        told = (
-            "somebody else suspended it, and GreenSched does not resume it; to do so yourself: "
+        text = (
+            "GreenSched did not suspend it and does not resume it; to do so yourself: "
             f"kubectl -n {work.namespace} patch job {work.name} "
             """-p '{"spec":{"suspend":false}}'"""
         )
-        return Result(_name(work), ReleaseOutcome.STAYS, told)
-    return Result(_name(work), ReleaseOutcome.RUNS, "nothing of GreenSched holds it back")
+        return Result(_name(work), ReleaseOutcome.STAYS, text)
+    return Result(_name(work), ReleaseOutcome.RUNS, "GreenSched does not hold it")
 
 
 def _name(work: Work) -> str:

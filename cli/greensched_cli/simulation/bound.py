@@ -1,6 +1,6 @@
-"""`greensched bound`: the least that a scenario's work can cost, and how near some policies come.
+"""`greensched bound`: the least that a scenario's work can cost, and how close policies come.
 
-The simulator is imported where the verb runs, so that --help answers at once.
+The verb imports the simulator when it runs, so that --help answers immediately.
 """
 
 import time
@@ -48,7 +48,7 @@ def bound(
     from greensched_simulator.world.scenario_loading import load_scenario
     from greensched_simulator.world.world import build_world
 
-    policies_named(policies)  # a misspelt name is told before a large trace is read
+    policies_named(policies)  # report a misspelt name before reading a large trace
     slot_s = _slot_s(slot)
     began = time.monotonic()
     loaded = load_scenario(scenario)
@@ -60,8 +60,8 @@ def bound(
         print_document(_document(world, found), output)
         return
     replicas = sum(service.rows.size for service in world.services)
-    beside = f", {replicas:,} lives of replicas" if replicas else ""
-    print(f"{world.name}, seed {world.seed}: {len(world.job_names) - replicas:,} jobs{beside}")
+    lives = f", {replicas:,} lives of replicas" if replicas else ""
+    print(f"{world.name}, seed {world.seed}: {len(world.job_names) - replicas:,} jobs{lives}")
     for line in _lines(found):
         print(line)
     print(f"took {time.monotonic() - began:.1f} s")
@@ -78,7 +78,7 @@ def _slot_s(text: str) -> float:
 
 
 def _document(world: "World", found: "Bounded") -> dict[str, Any]:
-    """Return all figures as JSON values; null where there is nothing to tell."""
+    """Return all figures as JSON values; null if a figure does not apply."""
     freedom = found.limits.freedom
     return {
         "scenario": world.name,
@@ -114,16 +114,16 @@ def _lines(found: "Bounded") -> Iterator[str]:
     yield f"billed for {found.billed_s / 3600.0:.1f} h; jobs may end by their deadline or, where a"
     yield "policy below lets them end later, by then"
     if found.limits.freedom.cap:
-        yield "a policy below caps nodes: the bound lets work run at any cap, and stop for nothing"
+        yield "a policy below caps nodes: the bound lets work run at any cap, and stop at no cost"
     elif found.limits.freedom.suspend:
-        yield "a policy below suspends jobs: the bound lets all work stop and go on for nothing"
+        yield "a policy below suspends jobs: the bound lets all work stop and resume at no cost"
     if found.fails:
         yield "nodes fail: the bound loses no work, and nodes draw nothing while they may be away"
     if found.lives_pct is not None:
         yield "replicas are in the bound when they run under all policies below:"
         yield f"for {found.lives_pct:.1f} % of their lives"
     if found.limits.never_ran.any():
-        yield "a policy below rejects work: the bound may leave that undone, for its charge"
+        yield "a policy below rejects work: the bound may leave that work undone, at its charge"
     width = max(len(run.policy) for figure in found.figures for run in figure.runs)
     for figure in found.figures:
         yield ""

@@ -1,4 +1,4 @@
-"""Shows that the simulator's engine is compiled, which happens once and takes a while."""
+"""Shows progress while the simulator's engine compiles, which happens once."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -24,9 +24,9 @@ def compiling_shown(
     *,
     plain_every_s: float = _PLAIN_EVERY_S,
 ) -> Iterator[None]:
-    """Say that the engine is compiled while what runs within does it, and for how long so far.
+    """Show that code in the block compiles the engine, and the time it has taken so far.
 
-    A bar on a terminal, a line now and then elsewhere; nothing where it has been compiled before.
+    Prints a bar on a terminal, a line now and then elsewhere, and nothing if it is compiled.
     """
     if is_ready():
         yield
@@ -45,7 +45,7 @@ def compiling_shown(
 def _show(
     console: Console, is_ready: Callable[[], bool], is_over: Event, plain_every_s: float
 ) -> None:
-    began = told_at = time.monotonic()
+    began = printed_at = time.monotonic()
     bar = Progress(
         TextColumn("compiling"), BarColumn(), TimeElapsedColumn(),
         console=console, transient=True, disable=not console.is_terminal,
@@ -56,7 +56,7 @@ def _show(
             if is_over.wait(min(_LOOK_EVERY_S, plain_every_s)):
                 return
             now = time.monotonic()
-            if not console.is_terminal and now - told_at >= plain_every_s:
+            if not console.is_terminal and now - printed_at >= plain_every_s:
                 console.print(f"compiling for {now - began:.0f} s")
-                told_at = now
+                printed_at = now
     console.print(f"compiled in {time.monotonic() - began:.0f} s")

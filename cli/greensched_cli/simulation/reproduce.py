@@ -1,6 +1,6 @@
-"""`greensched reproduce`: a published result by its own protocol, the paper's figures beside ours.
+"""`greensched reproduce`: run a published protocol and compare our figures with the paper's.
 
-The simulator is imported where the verb runs, so that --help answers at once.
+The verb imports the simulator when it runs, so that --help answers immediately.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from greensched_core.errors import BadInput
 if TYPE_CHECKING:
     from greensched_simulator.reproductions.tables import ComparedLine
 
-# Each is a module of greensched_simulator.reproductions: TITLE, NEEDS_DATA and reproduce(folder).
+# Modules of greensched_simulator.reproductions, with TITLE, NEEDS_DATA and reproduce(folder).
 NAMES = (
     "carbon-scaler", "deeprm", "ecokube", "ecopycsim", "gaia", "gaia-reserved",
     "lets-wait-awhile", "opitz", "zeus",
@@ -35,29 +35,29 @@ def reproduce(
     ] = None,
     output: AsOutput = Output.TABLE,
 ) -> None:
-    """Run a published result again; exit with 1 if a figure is off by more than its tolerance."""
+    """Run a published result again; exit with 1 if a figure is outside its tolerance."""
     if name not in NAMES:
         wrong = f"there is no reproduction {name!r}" if name else "no reproduction is named"
         raise BadInput(f"{wrong}: give one of {', '.join(NAMES)}")
-    told = import_module(f"greensched_simulator.reproductions.{name.replace('-', '_')}")
-    if told.NEEDS_DATA and data is not None and not data.is_dir():
+    module = import_module(f"greensched_simulator.reproductions.{name.replace('-', '_')}")
+    if module.NEEDS_DATA and data is not None and not data.is_dir():
         raise BadInput(f"there is no folder {data}: docs/reproductions.md says where the data is")
-    if told.NEEDS_DATA and data is None:
+    if module.NEEDS_DATA and data is None:
         raise BadInput(
             "where is the published data? give --data FOLDER or set GREENSCHED_DATA "
             "(docs/reproductions.md says what it holds)"
         )
-    lines = told.reproduce(data)
+    lines = module.reproduce(data)
     if output == Output.TABLE:
-        _print_figures(told.TITLE, lines)
+        _print_figures(module.TITLE, lines)
     else:
-        print_document(_document(told.TITLE, lines), output)
+        print_document(_document(module.TITLE, lines), output)
     if not all(line.is_equal for line in lines):
         raise typer.Exit(1)
 
 
 def _document(title: str, lines: "Sequence[ComparedLine]") -> dict[str, Any]:
-    """Return the figures as JSON values; null of what was not published."""
+    """Return the figures as JSON values; null if a figure was not published."""
     figures = [
         {
             "case": line.case,
@@ -73,7 +73,7 @@ def _document(title: str, lines: "Sequence[ComparedLine]") -> dict[str, Any]:
 
 
 def _print_figures(title: str, lines: "Sequence[ComparedLine]") -> None:
-    """Print the figures beside the published ones, and how many lie within their tolerance."""
+    """Print our figures and the published ones, and how many are within their tolerance."""
     from greensched_cli.terminal import plain_console, print_table
     from greensched_simulator.results.cells import Cell, Row
 
@@ -96,5 +96,5 @@ def _print_figures(title: str, lines: "Sequence[ComparedLine]") -> None:
     off = sum(not line.is_equal for line in lines)
     published = sum(line.is_published for line in lines)
     console.print(
-        f"{published - off} of {published} figures are the published ones, within their tolerance"
+        f"{published - off} of {published} figures equal the published ones within their tolerance"
     )

@@ -1,6 +1,6 @@
-"""`greensched scenario`: say what is wrong with scenario files, and what they may hold.
+"""`greensched scenario`: report the faults of scenario files, and print their schema.
 
-The simulator is imported where a verb runs, so that --help answers at once.
+Each verb imports the simulator when it runs, so that --help answers immediately.
 """
 
 import json
@@ -27,7 +27,7 @@ def check(
     files: Annotated[list[Path], typer.Argument(help="Scenario files in YAML.")],
     output: AsOutput = Output.TABLE,
 ) -> None:
-    """Print all faults of scenarios, by line, or what is in them; exit with 2 if there is one."""
+    """Print all faults of scenarios, by line, or their content; exit with 2 if one has a fault."""
     from greensched_simulator.world.scenario_loading import load_scenario
     from greensched_simulator.world.world import build_world
 
@@ -76,7 +76,7 @@ def _document(path: Path, world: "World") -> dict[str, Any]:
 
 
 def summary_lines(path: Path, world: "World") -> Iterator[str]:
-    """Yield what a sound scenario holds, and what should be known about it."""
+    """Yield the content of a sound scenario, and the notes on it."""
     from greensched_core.durations import format_duration
     from greensched_simulator.world.services import is_replica
 

@@ -1,7 +1,7 @@
 """`greensched simulate`, `compare` and `report`: runs of a scenario, and their reports.
 
-The simulator is imported where a verb runs, so that --help answers at once, and after what is
-quickly refused.
+Each verb imports the simulator when it runs, so that --help answers immediately, and after cheap
+checks of its options.
 """
 
 import sys
@@ -55,7 +55,7 @@ def simulate(
     ] = None,
     out: Out = None,
 ) -> None:
-    """Run a scenario under one policy: figures, every row, and a report with plots."""
+    """Run a scenario under one policy; write figures, all rows, and a report with plots."""
     from greensched_simulator.policy import policy_named
     from greensched_simulator.world.scenario_loading import load_scenario
 
@@ -85,14 +85,14 @@ def compare(
     from greensched_simulator.world.scenario_loading import load_scenario
 
     against = policy_named(BASELINE if baseline is None else baseline)
-    policies_named(policies)  # a misspelt name is told before a large trace is read
+    policies_named(policies)  # report a misspelt name before reading a large trace
     if seeds < 1:
         raise BadInput(f"--seeds must be at least 1, not {seeds}")
     loaded = load_scenario(scenario)
     if loaded.seed > _LARGEST_SEED + 1 - seeds:
         raise BadInput(
-            f"--seeds {seeds} from the scenario's seed {loaded.seed} on go beyond {_LARGEST_SEED}: "
-            "give the scenario a smaller one"
+            f"--seeds {seeds}, starting at the scenario's seed {loaded.seed}, exceed "
+            f"{_LARGEST_SEED}: give the scenario a smaller seed"
         )
     named = policies_named(policies, loaded.able)
     chosen = tuple(dict.fromkeys((against, *named)))
@@ -112,7 +112,7 @@ def compare(
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder of a run.")],
 ) -> None:
-    """Draw the report of a run again, from its folder alone."""
+    """Draw the report of a run again, using only its folder."""
     from greensched_simulator.reports.report import write_report
     from greensched_simulator.results.run_folder import read_run
 

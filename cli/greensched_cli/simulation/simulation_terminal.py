@@ -1,4 +1,4 @@
-"""Simulations on a terminal: how far they are, what they came to, where the report is."""
+"""Simulations on a terminal: their progress, their results, and the path of the report."""
 
 import sys
 import time
@@ -41,21 +41,21 @@ RUNS = Path("build/runs")
 
 @dataclass(frozen=True, slots=True)
 class SimulationRequest:
-    """What the command line asks for."""
+    """The simulations that the command line asks for."""
 
     scenario: Scenario
     scenario_file: Path
     policies: tuple[Policy, ...]
     baseline: Policy | None
     seed: int | None  # None: the scenario's
-    seeds: int  # how many, from it on
+    seeds: int  # number of seeds, starting at `seed`
     out: Path | None
-    kind: str  # names the folder, where `out` does not
+    kind: str  # part of the folder's name if `out` is None
     with_bound: bool = False
 
 
 def run_and_print(asked: SimulationRequest) -> int:
-    """Run it, print what it came to and write its folder; return the exit status.
+    """Run the simulations, print results and write their folder; return the exit status.
 
     Raises BadInput for a folder that is not empty.
     """
@@ -110,11 +110,11 @@ def _stamp(started_at: str) -> str:
 
 def _simulated(console: Console, folder: RunFolder, *, with_bound: bool) -> FinishedRun:
     run = folder.run
-    with folder, _progress(console, run) as (told, added):
-        rounds = compare(run.scenario, run.policies, run.seeds, told, with_bound=with_bound)
+    with folder, _progress(console, run) as (on_run, on_round):
+        rounds = compare(run.scenario, run.policies, run.seeds, on_run, with_bound=with_bound)
         for done in rounds:
             folder.add(done)
-            added(done)
+            on_round(done)
         return folder.finish()
 
 
@@ -122,7 +122,7 @@ def _simulated(console: Console, folder: RunFolder, *, with_bound: bool) -> Fini
 def _progress(
     console: Console, run: RecordedRun
 ) -> Iterator[tuple[ProgressCallback, Callable[[Round], None]]]:
-    """Show how far it is: a bar on a terminal, a line for each seed elsewhere."""
+    """Show progress: a bar on a terminal, a line for each seed elsewhere."""
     total = len(run.policies) * len(run.seeds)
     console.print(
         f"{run.scenario.name}: {_counted(len(run.policies), 'policy', 'policies')}, "
@@ -135,14 +135,14 @@ def _progress(
     with bars, compiling_shown(console):
         task = bars.add_task(f"seed {run.seeds[0]}", total=total)
 
-        def told(policy: Policy, seed: int) -> None:
+        def on_run(policy: Policy, seed: int) -> None:
             bars.update(task, advance=1, description=f"seed {seed}")
 
-        def added(done: Round) -> None:
+        def on_round(done: Round) -> None:
             if not console.is_terminal:
                 console.print(f"seed {done.world.seed}: done")
 
-        yield told, added
+        yield on_run, on_round
 
 
 def _print_results(console: Console, finished: FinishedRun) -> None:
@@ -169,15 +169,15 @@ def _tables(results: Results, currency: str) -> Iterator[tuple[str, Sequence[Row
         rows = outcome_rows(results.outcomes[policy][0], currency)
         yield f"{policy.name}, seed {results.seeds[0]}", [("", ""), *rows]
         return
-    yield "what was done, and how long jobs waited; means over seeds", done_rows(results)
-    yield "what it took", taken_rows(results, currency)
+    yield "work done, and how long jobs waited; means over seeds", done_rows(results)
+    yield "energy, carbon and cost", taken_rows(results, currency)
     supply = supply_rows(results)
     if supply[1:]:
-        yield "where it came from, in zones with panels", supply
-    yield f"what changed against {results.baseline.label}", change_rows(results)
+        yield "sources of energy, in zones with panels", supply
+    yield f"change against {results.baseline.label}", change_rows(results)
     shares = captured_rows(results)
     if shares[1:]:
-        yield "share of what could be saved at all; 100 % is the bound", shares
+        yield "share of the possible saving; 100 % is the bound", shares
     levers = lever_rows(results)
     if levers[1:]:
         yield "what each lever adds (docs/simulator.md)", levers

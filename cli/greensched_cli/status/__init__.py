@@ -1,4 +1,4 @@
-"""`greensched status`: what waits, since when, until when and why.
+"""`greensched status`: what is held, since when, until when and why.
 
 Imports `explain`, `reading`, `output.py` and `terminal.py`. Begin with `status.py`.
 """

@@ -1,4 +1,4 @@
-"""Asks the API server what `greensched status` is asked, and puts the answer together."""
+"""Reads what `greensched status` shows from the API server, and composes the answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ from greensched_operator.objects.workloads import Work
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, and of whom."""
+    """What the user asks, and the cluster that answers."""
 
     access: ApiAccess
     namespace: str  # "" is all
@@ -50,23 +50,23 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class OneAnswer:
-    """What is known of one name, as text and as JSON values, one for each that has it."""
+    """The answer on one name: text, and JSON values for each workload of that name."""
 
     text: str
     documents: Sequence[Mapping[str, Any]]
 
 
 async def ask(question: Question, now_s: float) -> StatusContent:
-    """Return what waits in a namespace or in all; raise ApiUnavailable when it cannot be known."""
+    """Return the held work of a namespace or of all; raise ApiUnavailable if it is unknown."""
     scope = Scope(question.namespace)
     async with ApiClient(question.access, timeout_s=PATIENCE_S) as client:
         reading = await read_all(
             client, scope, question.operator_namespace, now_s, with_running=question.with_released
         )
-    return _told(reading, scope, now_s, with_released=question.with_released)
+    return _content(reading, scope, now_s, with_released=question.with_released)
 
 
-def _told(
+def _content(
     reading: ClusterReading, scope: Scope, now_s: float, *, with_released: bool
 ) -> StatusContent:
     held = [read_held(each, reading.around) for each in reading.works if is_ours_to_start(each)]
@@ -75,7 +75,7 @@ def _told(
     released.sort(key=lambda each: each.at_s or 0.0, reverse=True)
     policies = _in_force(reading, scope)
     return StatusContent(
-        scope=scope.told,
+        scope=scope.text,
         has_namespaces=not scope.namespace,
         held=held,
         released=released if with_released else None,
@@ -87,7 +87,7 @@ def _told(
 
 
 def _in_force(reading: ClusterReading, scope: Scope) -> dict[str, GreenPolicy]:
-    """Return the policy that holds in each namespace looked at, where work names no other."""
+    """Return the policy in force in each namespace, for work that names no other."""
     around = reading.around
     if not around.knows_policies:
         return {}
@@ -100,12 +100,12 @@ def _in_force(reading: ClusterReading, scope: Scope) -> dict[str, GreenPolicy]:
 
 
 async def ask_one(question: Question, name: str, times: LocalTimes) -> OneAnswer:
-    """Return all about work of one name; raise ApiUnavailable when it cannot be known."""
+    """Return the details of the work of one name; raise ApiUnavailable if they are unknown."""
     target = parse_target(name)
     async with ApiClient(question.access, timeout_s=PATIENCE_S) as client:
         found = await find_named(client, question.namespace, target)
         if not found:
-            text = f"There is no {target.told} in namespace {question.namespace}."
+            text = f"There is no {target.text} in namespace {question.namespace}."
             return OneAnswer(text, [])
         state = await read_state(Pieces(client), question.operator_namespace, times.now_s)
         answers = [await _about(client, work, state, times) for work in found]

@@ -1,6 +1,6 @@
-"""What waits and how the operator does, as JSON for programs.
+"""Held work and the operator's state, as JSON for programs.
 
-Times are RFC 3339 in UTC; null is what is not known. Fields are added, never renamed.
+Times are RFC 3339 in UTC; null means unknown. Fields are added, never renamed.
 """
 
 from typing import Any
@@ -11,29 +11,29 @@ from greensched_cli.status.text import StatusContent
 from greensched_core.signals.timestamps import format_timestamp
 
 
-def as_json(told: StatusContent, now_s: float) -> dict[str, Any]:
-    """Return all that one answer tells, as JSON values."""
+def as_json(content: StatusContent, now_s: float) -> dict[str, Any]:
+    """Return an answer as JSON values."""
     document: dict[str, Any] = {
         "at": _time(now_s),
-        "scope": told.scope,
-        "held": [held_json(each) for each in told.held],
-        "heldCount": len(told.held),
-        "heldCpuCores": sum(each.work.cpu_cores for each in told.held),
-        "operator": _operator(told.state),
+        "scope": content.scope,
+        "held": [held_json(each) for each in content.held],
+        "heldCount": len(content.held),
+        "heldCpuCores": sum(each.work.cpu_cores for each in content.held),
+        "operator": _operator(content.state),
         "policies": {
             namespace: {"name": policy.title, "mode": str(policy.mode)}
-            for namespace, policy in sorted(told.policies.items())
+            for namespace, policy in sorted(content.policies.items())
         },
-        "advice": list(told.advice),
-        "unread": {str(part): why for part, why in told.unread.items()},
+        "advice": list(content.advice),
+        "unread": {str(part): why for part, why in content.unread.items()},
     }
-    if told.released is not None:
-        document["released"] = [released_json(each) for each in told.released]
+    if content.released is not None:
+        document["released"] = [released_json(each) for each in content.released]
     return document
 
 
 def held_json(held: HeldWork) -> dict[str, Any]:
-    """Return one held workload."""
+    """Return one held workload as JSON values."""
     decision = held.decision
     return {
         "namespace": held.work.namespace,
@@ -58,7 +58,7 @@ def held_json(held: HeldWork) -> dict[str, Any]:
 
 
 def released_json(each: ReleasedWork) -> dict[str, Any]:
-    """Return one workload that was held and started."""
+    """Return one workload that was held and started, as JSON values."""
     return {
         "namespace": each.work.namespace,
         "kind": str(each.work.kind),

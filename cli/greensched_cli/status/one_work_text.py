@@ -1,4 +1,4 @@
-"""One workload in full: why it waits, until when, and how to start it now; pure text."""
+"""One workload in full: why and until when it is held, and how to start it now; pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from greensched_core import labels
 from greensched_core.units import percent
 from greensched_operator.objects.workloads import Work
 
-_SAYS_RUNTIME = {
-    "annotation": f"as its annotation {labels.RUNTIME} says",
+_RUNTIME_ORIGINS = {
+    "annotation": f"from its annotation {labels.RUNTIME}",
     "past runs": "nine in ten past runs of its CronJob took no longer",
     "default": f"not given, so the policy's default; set it by {labels.RUNTIME}",
 }
@@ -27,7 +27,7 @@ class WorkEvent:
 
 
 def held_lines(held: HeldWork, times: LocalTimes) -> Iterator[str]:
-    """Say all that is known of held work."""
+    """Yield the details of held work."""
     work = held.work
     state = "paused" if work.is_paused else "held"
     yield f"{work.namespace}/{held.name} is {state}: {work.cpu_cores:g} cores wait."
@@ -41,7 +41,7 @@ def held_lines(held: HeldWork, times: LocalTimes) -> Iterator[str]:
     yield from _saving(held)
     yield _line("policy", held.policy or "could not be read")
     if work.gang:
-        yield _line("gang", f"{work.gang}: all of it start together")
+        yield _line("gang", f"{work.gang}: all its members start together")
     for fault in held.faults:
         yield _line("wrong", fault)
     yield _line("start it now", f"greensched release {held.name} -n {work.namespace}")
@@ -49,7 +49,7 @@ def held_lines(held: HeldWork, times: LocalTimes) -> Iterator[str]:
 
 
 def released_lines(released: ReleasedWork, times: LocalTimes) -> Iterator[str]:
-    """Say when and why work was started."""
+    """Yield when and why work was started."""
     work = released.work
     ended = " and has ended" if work.is_finished else ""
     yield f"{work.namespace}/{released.name} is not held: it was started{ended}."
@@ -60,7 +60,7 @@ def released_lines(released: ReleasedWork, times: LocalTimes) -> Iterator[str]:
 
 
 def unheld_lines(work: Work, why: str) -> Iterator[str]:
-    """Say that work was never held, and why that may be."""
+    """Yield that work was never held, and a possible reason."""
     name = f"{work.namespace}/{short_name(work)}"
     if work.is_stopped:
         yield f"{name} is suspended, but not by GreenSched, which never starts it."
@@ -69,7 +69,7 @@ def unheld_lines(work: Work, why: str) -> Iterator[str]:
 
 
 def event_lines(events: Sequence[WorkEvent], times: LocalTimes) -> Iterator[str]:
-    """Say what happened to it, the oldest first."""
+    """Yield the events of a workload, the oldest first."""
     if events:
         yield "events:"
     for each in sorted(events, key=lambda event: event.at_s or 0.0):
@@ -94,8 +94,8 @@ def _latest(held: HeldWork, times: LocalTimes) -> str:
 
 def _runtime(runtime: str) -> str:
     length, _, source = runtime.partition(" (")
-    said = _SAYS_RUNTIME.get(source.rstrip(")"))
-    return f"{length}, {said}" if said else runtime or "no estimate is written"
+    origin = _RUNTIME_ORIGINS.get(source.rstrip(")"))
+    return f"{length}, {origin}" if origin else runtime or "no estimate is written"
 
 
 def _saving(held: HeldWork) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`greensched status`: what waits, until when and why, and how the operator does."""
+"""`greensched status`: what is held, until when and why, and the operator's state."""
 
 import asyncio
 import sys
@@ -50,7 +50,7 @@ def status(
 ) -> None:
     """Show what waits for cleaner or cheaper power, when it starts, and what is wrong.
 
-    It needs the right to list Jobs and pods of a namespace; what else it may not read, it says.
+    It needs the right to list Jobs and pods of a namespace, and prints what else it may not read.
     Exits with 1 if the API server does not answer, or if there is no work of that NAME.
     """
     if name and (all_namespaces or released):
@@ -77,16 +77,16 @@ def _keep_looking(question: "Question", output: Output) -> None:
                 print("\x1b[2J\x1b[H", end="")
             try:
                 _answer(question, output)
-            except ApiUnavailable as fault:  # an API server that restarts comes back
+            except ApiUnavailable as fault:  # the API server may be restarting
                 print(f"greensched: {fault}", file=sys.stderr)
             print(flush=True)
             never.wait(_LOOKS_EVERY_S)
     except KeyboardInterrupt:
-        pass  # that is how it ends
+        pass  # Ctrl-C ends the watch
 
 
 def _answer(question: "Question", output: Output) -> bool:
-    """Print one answer; return False when there is no such work."""
+    """Print one answer; return False if there is no such work."""
     from greensched_cli.reading.local_times import LocalTimes
     from greensched_cli.status.answer import ask, ask_one
     from greensched_cli.status.json_output import as_json
@@ -102,9 +102,9 @@ def _answer(question: "Question", output: Output) -> bool:
         else:
             print_document(found.documents, output)
         return bool(found.documents)
-    told = asyncio.run(ask(question, times.now_s))
+    content = asyncio.run(ask(question, times.now_s))
     if output == Output.TABLE:
-        print_status(plain_console(), told, times)
+        print_status(plain_console(), content, times)
     else:
-        print_document(as_json(told, times.now_s), output)
+        print_document(as_json(content, times.now_s), output)
     return True

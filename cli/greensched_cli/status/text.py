@@ -1,6 +1,6 @@
-"""What waits and how the operator does, as text for a terminal.
+"""Held work and the operator's state, as text for a terminal.
 
-Text of users is printed as it is, never as markup.
+Text from users is printed as it is, never as markup.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,66 +30,66 @@ _RELEASED_HEAD: Row = ("WORK", "STARTED", "REASON", "HELD FOR")
 
 @dataclass(frozen=True, slots=True)
 class StatusContent:
-    """All that one answer tells."""
+    """The content of one answer."""
 
     scope: str
-    has_namespaces: bool  # more than one: each is named
+    has_namespaces: bool  # more than one: names include their namespace
     held: Sequence[HeldWork]
     released: Sequence[ReleasedWork] | None  # None: not asked for
     state: OperatorState
-    policies: Mapping[str, GreenPolicy]  # that hold, by namespace
+    policies: Mapping[str, GreenPolicy]  # in force, by namespace
     advice: Sequence[str]
     unread: Mapping[ClusterPart, str]
 
 
-def print_status(console: Console, told: StatusContent, times: LocalTimes) -> None:
-    """Print the table of what waits, what was started, and the operator's state with advice."""
-    zone = times.zone_told
-    if told.held:
+def print_status(console: Console, content: StatusContent, times: LocalTimes) -> None:
+    """Print the tables of held and of started work, and the operator's state with advice."""
+    zone = times.zone_text
+    if content.held:
         width = console.width
-        rows = [_HELD_HEAD, *(_held_row(each, told, times, width) for each in told.held)]
-        print_table(console, f"Held in {told.scope}; times in {zone}", rows)
+        rows = [_HELD_HEAD, *(_held_row(each, content, times, width) for each in content.held)]
+        print_table(console, f"Held in {content.scope}; times in {zone}", rows)
         console.print()
-    console.print(_summary(told), style="bold", soft_wrap=True)
-    for each in told.held:
+    console.print(_summary(content), style="bold", soft_wrap=True)
+    for each in content.held:
         for fault in each.faults:
             name = f"{each.work.namespace}/{each.name}"
             console.print(printable(f"{name}: {fault}"), style="yellow", soft_wrap=True)
-    if told.released is not None:
-        _print_released(console, told, times)
+    if content.released is not None:
+        _print_released(console, content, times)
     console.print()
-    print_state(console, told, times)
+    print_state(console, content, times)
 
 
-def print_state(console: Console, told: StatusContent, times: LocalTimes) -> None:
-    """Print the operator's state, what could not be read, and what to do."""
-    for what, text in _state_lines(told, times):
+def print_state(console: Console, content: StatusContent, times: LocalTimes) -> None:
+    """Print the operator's state, what could not be read, and the advice."""
+    for what, text in _state_lines(content, times):
         console.print(printable(f"{what:<10}{text}"), soft_wrap=True)
-    for text in told.advice:
+    for text in content.advice:
         console.print(printable(f"! {text}."), style="yellow", soft_wrap=True)
 
 
-def _summary(told: StatusContent) -> str:
-    if not told.held:
+def _summary(content: StatusContent) -> str:
+    if not content.held:
         gap = (
             " that could be read"
-            if told.unread.keys() & {ClusterPart.JOBS, ClusterPart.PODS}
+            if content.unread.keys() & {ClusterPart.JOBS, ClusterPart.PODS}
             else ""
         )
-        return f"Nothing{gap} is held in {told.scope}."
-    cores = sum(each.work.cpu_cores for each in told.held)
-    unplanned = sum(each.planned_s is None for each in told.held)
+        return f"Nothing{gap} is held in {content.scope}."
+    cores = sum(each.work.cpu_cores for each in content.held)
+    unplanned = sum(each.planned_s is None for each in content.held)
     more = f", {unplanned} without a plan yet" if unplanned else ""
-    return f"{len(told.held)} held, {cores:g} cores{more}."
+    return f"{len(content.held)} held, {cores:g} cores{more}."
 
 
-def _held_row(held: HeldWork, told: StatusContent, times: LocalTimes, width: int) -> Row:
+def _held_row(held: HeldWork, content: StatusContent, times: LocalTimes, width: int) -> Row:
     decision = held.decision
     then, now = decision.carbonGramsPerKwh if decision else (None, None)
     carbon = NO_TIME if then is None or now is None else f"{then:.0f} (now {now:.0f})"
     saving = decision.saving if decision else None
     return (
-        folded(_name(held, told), width),
+        folded(_name(held, content), width),
         f"{held.work.cpu_cores:g}",
         times.short(held.held_s),
         _with_distance(held.planned_s, times) if held.planned_s is not None else "no plan yet",
@@ -101,19 +101,19 @@ def _held_row(held: HeldWork, told: StatusContent, times: LocalTimes, width: int
     )
 
 
-def _name(work: HeldWork | ReleasedWork, told: StatusContent) -> str:
+def _name(work: HeldWork | ReleasedWork, content: StatusContent) -> str:
     name = printable(work.name)
-    return f"{work.work.namespace}/{name}" if told.has_namespaces else name
+    return f"{work.work.namespace}/{name}" if content.has_namespaces else name
 
 
 def folded(name: str, columns: int) -> str:
-    """Return a long name over several lines, so that figures find room beside it."""
+    """Return a long name split into several lines, to leave room for figures."""
     longest = _LONGEST_NARROW if columns < _NARROW_COLUMNS else _LONGEST_NAME
     return "\n".join(name[at : at + longest] for at in range(0, len(name), longest))
 
 
 def _policy(held: HeldWork) -> str:
-    """Return a policy's name, with its namespace where that is not the work's own."""
+    """Return a policy's name, with its namespace if it differs from the work's."""
     name = held.policy.removeprefix("GreenPolicy ").removeprefix("the ")
     return name.removeprefix(f"{held.work.namespace}/") or NO_TIME
 
@@ -130,33 +130,33 @@ def _latest(held: HeldWork, times: LocalTimes) -> Cell | str:
     return times.short(held.latest_s)
 
 
-def _print_released(console: Console, told: StatusContent, times: LocalTimes) -> None:
-    released = told.released or ()
+def _print_released(console: Console, content: StatusContent, times: LocalTimes) -> None:
+    released = content.released or ()
     console.print()
     if not released:
-        console.print(f"Nothing that still exists in {told.scope} was held and started.")
+        console.print(f"Nothing that still exists in {content.scope} was held and started.")
         return
     shown = released[:_MOST_RELEASED]
-    rows = [_released_row(each, told, times, console.width) for each in shown]
-    title = f"Started in {told.scope}, the latest first; times in {times.zone_told}"
+    rows = [_released_row(each, content, times, console.width) for each in shown]
+    title = f"Started in {content.scope}, the latest first; times in {times.zone_text}"
     print_table(console, title, [_RELEASED_HEAD, *rows])
     more = len(released) - _MOST_RELEASED
     if more > 0:
-        console.print(f"… and {more} before (--output json has all)")
+        console.print(f"… and {more} earlier ones (--output json has all)")
 
 
-def _released_row(each: ReleasedWork, told: StatusContent, times: LocalTimes, width: int) -> Row:
+def _released_row(each: ReleasedWork, content: StatusContent, times: LocalTimes, width: int) -> Row:
     held_for = None if each.at_s is None or each.held_s is None else each.at_s - each.held_s
     return (
-        folded(_name(each, told), width),
+        folded(_name(each, content), width),
         times.short(each.at_s),
         printable(each.reason) or NO_TIME,
         NO_TIME if held_for is None else format_duration(round(max(held_for, 0.0))),
     )
 
 
-def _state_lines(told: StatusContent, times: LocalTimes) -> Iterator[tuple[str, str]]:
-    state = told.state
+def _state_lines(content: StatusContent, times: LocalTimes) -> Iterator[tuple[str, str]]:
+    state = content.state
     if state.knows(ClusterPart.LEASE):
         yield "operator", f"{leader_words(state.leader)} (namespace {state.namespace})"
     if state.knows(ClusterPart.RELEASER):
@@ -183,25 +183,25 @@ def _state_lines(told: StatusContent, times: LocalTimes) -> Iterator[tuple[str, 
         modes = sorted(
             {
                 f"{policy.title}: {policy.mode}{none if policy == BUILT_IN else ''}"
-                for policy in told.policies.values()
+                for policy in content.policies.values()
             }
         )
         yield "policies", "; ".join(modes) or "none in force"
     reasons: dict[str, list[str]] = {}
-    for part, why in told.unread.items():
+    for part, why in content.unread.items():
         reasons.setdefault(why, []).append(part)
     for why, parts in reasons.items():
         yield "not read", f"{', '.join(parts)}: {why}"
 
 
 def leader_words(leader: Leader | None) -> str:
-    """Say who leads, and how long ago it last said so."""
+    """Return who leads, and the age of the Lease's last renewal."""
     if leader is None:
         return "none: there is no Lease"
     if not leader.holder:
         return "none: the last one gave its Lease up"
     silent = "never" if leader.silent_s is None else _ago(leader.silent_s)
-    return f"{leader.holder} {'leads' if leader.is_alive else 'is dead'}, last word {silent}"
+    return f"{leader.holder} {'leads' if leader.is_alive else 'is dead'}, last renewal {silent}"
 
 
 def _ago(seconds: float) -> str:

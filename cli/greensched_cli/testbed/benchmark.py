@@ -1,6 +1,6 @@
-"""`greensched benchmark`: the same fixed work by several strategies on a cluster of one's own.
+"""`greensched benchmark`: run the same fixed work by several strategies on the user's cluster.
 
-What talks to the cluster is imported where the verb runs, so that --help answers at once.
+The verb imports the code for the cluster when it runs, so that --help answers immediately.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,10 +73,10 @@ def benchmark(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Run a suite of stress Jobs by every strategy in turn, and compare what they took.
+    """Run a suite of stress Jobs by every strategy in turn, and compare energy, carbon and cost.
 
-    Each run has a namespace of its own, which is deleted afterwards. Exits with 1 when a Job did
-    not complete.
+    Each run uses a new namespace, which is deleted afterwards. Exits with 1 if a Job did not
+    complete.
     """
     from greensched_cli.testbed.benchmark_terminal import show_benchmark, show_intention
     from greensched_testbed.stress.job_objects import Images
@@ -100,7 +100,7 @@ def benchmark(
 
 
 def zones(pairs: Sequence[str]) -> Mapping[str, str]:
-    """Return the grid zone of each topology label; raise BadInput for what is no REGION=ZONE."""
+    """Return the grid zone of each topology label; raise BadInput for other than REGION=ZONE."""
     found = {}
     for pair in pairs:
         region, sign, zone = pair.partition("=")

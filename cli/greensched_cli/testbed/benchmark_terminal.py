@@ -1,4 +1,4 @@
-"""The benchmark on a terminal: what is running, then a table of the strategies."""
+"""The benchmark on a terminal: its progress, then a table of the strategies."""
 
 import asyncio
 import signal
@@ -27,11 +27,11 @@ from greensched_testbed.stress.run import (
 from greensched_testbed.stress.suite import Suite, make_suite
 from greensched_testbed.stress.tables import fact_rows, meter_rows, meter_text, strategy_rows
 
-_INTERRUPTED = 130  # as shells say that SIGINT ended a command
+_INTERRUPTED = 130  # exit status of shells after SIGINT
 
 
 def show_intention(access: ApiAccess, options: BenchmarkOptions) -> None:
-    """Print what would be run, and that nothing was."""
+    """Print what would be run, without running it."""
     console = plain_console()
     suite, text = asyncio.run(_intended(access, options))
     console.print(text, soft_wrap=True)
@@ -45,7 +45,7 @@ def show_intention(access: ApiAccess, options: BenchmarkOptions) -> None:
         for job in suite.jobs
     ]  # fmt: skip
     print_table(console, "the suite", [head, *rows])
-    console.print("\nNothing was run: --cluster runs it there.")
+    console.print("\nNothing was run: --cluster runs the suite on the cluster.")
 
 
 async def _intended(access: ApiAccess, options: BenchmarkOptions) -> tuple[Suite, str]:
@@ -59,16 +59,16 @@ async def _intended(access: ApiAccess, options: BenchmarkOptions) -> tuple[Suite
 
 
 def show_benchmark(access: ApiAccess, options: BenchmarkOptions, folder: Path) -> int:
-    """Run it, print and write the results; return the exit status.
+    """Run the benchmark, print and write the results, and return the exit status.
 
-    1 where a Job did not complete, 130 where it was interrupted.
+    The status is 1 if a Job did not complete, and 130 if the benchmark was interrupted.
     """
     console = plain_console()
     try:
         with _ending_orderly(), _bars(console) as bars:
-            outcome = asyncio.run(run_benchmark(access, options, _told(console, bars)))
+            outcome = asyncio.run(run_benchmark(access, options, _progress_output(console, bars)))
     except KeyboardInterrupt:
-        console.print("\ninterrupted; the namespace of the run that was on is deleted")
+        console.print("\ninterrupted; the namespace of the current run is deleted")
         return _INTERRUPTED
     _print(console, outcome)
     report = write_results(folder, outcome)
@@ -79,9 +79,9 @@ def show_benchmark(access: ApiAccess, options: BenchmarkOptions, folder: Path) -
 
 @contextmanager
 def _ending_orderly() -> Iterator[None]:
-    """Take SIGTERM, of `timeout` or a CI's runner, for Ctrl-C: what runs is deleted then.
+    """Handle SIGTERM, from `timeout` or a CI runner, as Ctrl-C, so that the run is deleted.
 
-    A shell without job control has its background commands ignore SIGINT.
+    Also restores SIGINT: a shell without job control makes background commands ignore it.
     """
     kept = signal.signal(signal.SIGINT, signal.default_int_handler)
     before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
@@ -111,7 +111,7 @@ def _bars(console: Console) -> Progress:
     )  # fmt: skip
 
 
-def _told(console: Console, bars: Progress) -> ProgressOutput:
+def _progress_output(console: Console, bars: Progress) -> ProgressOutput:
     tasks: dict[str, TaskID] = {}
     done: set[str] = set()
 

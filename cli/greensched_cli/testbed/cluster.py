@@ -1,6 +1,6 @@
-"""`greensched cluster`: the testbed's control plane, up until it is taken down.
+"""`greensched cluster`: start and stop the testbed's control plane.
 
-The testbed is imported where a verb runs, so that --help answers at once.
+Each verb imports the testbed when it runs, so that --help answers immediately.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ def up(
 ) -> None:
     """Start etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, and return.
 
-    Real nodes come with containerd, kubelet and kube-proxy each, and with DNS in the place of kwok.
+    Each real node runs containerd, kubelet and kube-proxy. The cluster then has DNS and no kwok.
     """
     from greensched_testbed import cluster
 
@@ -66,7 +66,7 @@ def up(
 def _require_the_same(
     present: "ClusterRecord", nodes: int, real_nodes: int, has_images: bool
 ) -> None:
-    """Raise BadInput where a cluster that is up is not what is asked for, and cannot become it."""
+    """Raise BadInput if the running cluster cannot become the requested one."""
     from greensched_testbed import cluster
 
     if real_nodes and not present.run:
@@ -78,8 +78,8 @@ def _require_the_same(
     there = asyncio.run(cluster.count_nodes(present))
     if has_images or real_nodes != there:
         raise BadInput(
-            f"a cluster of {there} real nodes is up: their number and their images are given as it"
-            " starts; take it down first"
+            f"a cluster of {there} real nodes is up: their number and images are fixed at the "
+            "start; take it down first"
         )
 
 
@@ -96,7 +96,7 @@ def down(folder: Folder = None) -> None:
 @app.command()
 @needs("testbed", "greensched cluster status")
 def status(folder: Folder = None, output: AsOutput = Output.TABLE) -> None:
-    """Say whether it is up, and how to reach it; exit with 1 if it is not."""
+    """Print whether the cluster is up, and how to reach it; exit with 1 if it is not."""
     from greensched_testbed import cluster
 
     record = cluster.status(folder)
@@ -134,12 +134,12 @@ def _how_to_use(record: "ClusterRecord", nodes: int, folder: Path | None) -> Ite
         yield f"nodes: none yet; `greensched cluster up{where} --nodes 10` adds ten"
     if record.run:
         yield (
-            "Nodes run containers. They reach no registry: besides busybox:1.37, pause and "
-            "kube-scheduler\nthey have the images that `--image` gave them."
+            "Nodes run containers, but reach no registry: they have busybox:1.37, pause, "
+            "kube-scheduler\nand the images given by `--image`."
         )
     else:
         yield (
-            "Nodes are simulated by kwok: pods are scheduled for real and then called Running and "
+            "Nodes are simulated by kwok: pods are really scheduled and then marked Running and "
             "Succeeded,\nbut no container runs in them, so a chart installed here does nothing."
         )
     yield f"Take it down with `greensched cluster down{where}`. To use it, also kubectl and helm:"

@@ -1,6 +1,6 @@
-"""`greensched demo`: a real control plane, one workload run three times, and the bills.
+"""`greensched demo`: run one workload three times on a real control plane; compare the bills.
 
-The demo itself is imported where the verb runs, so that --help answers at once.
+The verb imports the demo when it runs, so that --help answers immediately.
 """
 
 from pathlib import Path

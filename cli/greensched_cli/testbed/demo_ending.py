@@ -1,4 +1,4 @@
-"""How a demo ends: kept running until Ctrl-C, and what is left of it then."""
+"""The end of a demo: keeping it running until Ctrl-C, and reporting what is left then."""
 
 import sys
 import time
@@ -15,18 +15,18 @@ _LOOK_EVERY_S = 1.0
 
 
 def keep_running(console: Console, plane: ControlPlane, outcome: DemoOutcome) -> None:
-    """Print how to look around, and then every process that ends, until KeyboardInterrupt."""
+    """Print commands to try, then each process that ends, until KeyboardInterrupt."""
     for line in _hints(plane, outcome):
         console.print(line, soft_wrap=True)
-    told: set[str] = set()
+    reported: set[str] = set()
     while True:
         for process in plane.processes.all():
             try:
                 process.check()
             except ProcessDied as fault:
-                if process.name not in told:
+                if process.name not in reported:
                     console.print(f"{fault}\nThe rest goes on; Ctrl-C ends it.", soft_wrap=True)
-                told.add(process.name)
+                reported.add(process.name)
         time.sleep(_LOOK_EVERY_S)
 
 
@@ -36,26 +36,26 @@ def _hints(plane: ControlPlane, outcome: DemoOutcome) -> list[str]:
     commands = {
         f"export KUBECONFIG={plane.kubeconfig}": "",
         f"{program} status -n {namespace}": "what waits, until when, for what saving",
-        f"{program} status -n {namespace} {job}": "one of it in full",
-        f"{program} release -n {namespace} {job}": "start it now; status --released tells of it",
-        f"{program} explain -n {namespace} {pod}": "why a pod went where it went",
+        f"{program} status -n {namespace} {job}": "one Job in full",
+        f"{program} release -n {namespace} {job}": "start it now; status --released shows it then",
+        f"{program} explain -n {namespace} {pod}": "why a pod was placed on its node",
         f"{program} nodes": "",
         f"{plane.programs / 'kubectl'} get pods -n demo-{OURS} -o wide": "that run's pods",
     }
     return [
-        "\nIt keeps running until Ctrl-C, from here on by the wall's clock: it is six in the "
-        "morning of the made-up grid, and noon, when the sun stands high, is six hours away.",
+        "\nThe demo keeps running until Ctrl-C, now in real time. On the synthetic grid it is six "
+        "in the morning; solar power peaks at noon, six hours from now.",
         "In another terminal:",
         *(f"  {command}{f'  # {what}' if what else ''}" for command, what in commands.items()),
     ]
 
 
-def told_end(
+def report_end(
     console: Console, plane: ControlPlane, ended: KeyboardInterrupt, *, is_done: bool
 ) -> int:
-    """Say what an interrupted demo stopped and removed, and return its exit status.
+    """Print what an interrupted demo stopped and removed, and return its exit status.
 
-    0 when its results were there and nothing is left, else that of a command ended so.
+    The status is 0 if its results were there and nothing is left, else that of the interrupt.
     """
     started = plane.processes.started()
     left = [f"{each.name} (process {each.pid})" for each in started if each.is_running()]

@@ -1,4 +1,4 @@
-"""The demo on a terminal: what it does just now, the bills as tables, what to look at then."""
+"""The demo on a terminal: its progress, the bills as tables, and commands to try."""
 
 import time
 
@@ -7,7 +7,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from greensched_cli.interrupts import terminated_as_interrupted
 from greensched_cli.terminal import plain_console, print_table
-from greensched_cli.testbed.demo_ending import keep_running, told_end
+from greensched_cli.testbed.demo_ending import keep_running, report_end
 from greensched_testbed import replay
 from greensched_testbed.binaries import control_plane_programs
 from greensched_testbed.controlplane import ControlPlane
@@ -25,13 +25,12 @@ from greensched_testbed.demo.tables import (
 
 
 def show_demo(options: DemoOptions, *, keep: bool) -> int:
-    """Run the demo and print it; with `keep` leave it running until Ctrl-C.
+    """Run the demo and print its results; with `keep` leave it running until Ctrl-C.
 
-    Returns the exit status: 130, or 143 after SIGTERM, when it was ended before its results were
-    there.
+    Returns the exit status: 130, or 143 after SIGTERM, if it was ended before its results.
     """
     chart_folder()
-    chosen = checked_workload(options)  # a bad file is refused before anything is built
+    chosen = checked_workload(options)  # refuse a bad file before building anything
     console = plain_console()
     console.print(f"{len(chosen.tasks)} pods: {chosen.source}")
     for note in (*chosen.notes, *(f"left out: {fault}" for fault in chosen.faults)):
@@ -46,7 +45,7 @@ def show_demo(options: DemoOptions, *, keep: bool) -> int:
             if keep:
                 keep_running(console, plane, outcome)
     except KeyboardInterrupt as ended:
-        return told_end(console, plane, ended, is_done=is_done)
+        return report_end(console, plane, ended, is_done=is_done)
     return 0
 
 
@@ -59,7 +58,7 @@ def _run_and_print(
             f"control plane up in {plane.start_s:.0f} s at {plane.url}, logs in "
             f"{plane.folder / 'logs'}"
         )
-        outcome = run_demo(plane, options, _told(console, bars), goes_on=keep)
+        outcome = run_demo(plane, options, _demo_progress(console, bars), goes_on=keep)
     _print_outcome(console, outcome)
     console.print(f"summary: {options.output / 'summary.json'}", soft_wrap=True)
     console.print(f"took {plane.start_s + time.monotonic() - began:.0f} s")
@@ -95,7 +94,7 @@ def _bars(console: Console) -> Progress:
     )
 
 
-def _told(console: Console, bars: Progress) -> DemoProgress:
+def _demo_progress(console: Console, bars: Progress) -> DemoProgress:
     tasks: dict[str, TaskID] = {}
     placed: set[str] = set()
 

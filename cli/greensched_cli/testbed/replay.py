@@ -1,6 +1,6 @@
-"""`greensched replay`: a workload played onto any cluster.
+"""`greensched replay`: replay a workload on any cluster.
 
-What talks to the cluster is imported where the verb runs, so that --help answers at once.
+The verb imports the code for the cluster when it runs, so that --help answers immediately.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ def replay(
 ) -> None:
     """Create a trace's pods as they arrive, and print how long each waited for a node.
 
-    Exits with 1 when a pod found none. The pods stay: delete them with the namespace.
+    Exits with 1 if a pod found no node. The pods stay: delete them with the namespace.
     """
     from greensched_core.kubernetes_api import ApiAccess
     from greensched_testbed.replay import ReplayOptions
@@ -92,7 +92,7 @@ def replay(
 
 
 async def _played(trace: Trace, access: "ApiAccess", options: "ReplayOptions") -> "Replay":
-    """Play it, telling on stderr how far it is, also while nothing happens."""
+    """Replay the trace and show progress on stderr, also while nothing happens."""
     from greensched_testbed.replay import ReplayProgress, replay
 
     loop = asyncio.get_running_loop()
@@ -103,21 +103,21 @@ async def _played(trace: Trace, access: "ApiAccess", options: "ReplayOptions") -
         nonlocal latest
         latest = now
 
-    async def tell(line: LiveLine) -> None:
+    async def show(line: LiveLine) -> None:
         while True:
             line.update(progress_text(latest, loop.time() - began, limit_s))
             await asyncio.sleep(0.5)
 
     with LiveLine(_PLAIN_EVERY_S) as line:
-        telling = asyncio.create_task(tell(line))
+        showing = asyncio.create_task(show(line))
         try:
             return await replay(trace, access, options, on_progress=note)
         finally:
-            telling.cancel()
+            showing.cancel()
 
 
 def progress_text(now: "ReplayProgress", elapsed_s: float, limit_s: float) -> str:
-    """Return how far a replay is, in a line."""
+    """Return the progress of a replay as one line."""
     return (
         f"{elapsed_s:.0f} s: {now.created} of {now.total} pods created, {now.bound} placed; "
         f"gives up after {limit_s:.0f} s"
@@ -125,7 +125,7 @@ def progress_text(now: "ReplayProgress", elapsed_s: float, limit_s: float) -> st
 
 
 def result_lines(record: "Replay", namespace: str, scheduler: str) -> Iterator[str]:
-    """Yield what became of the pods, and for those without a node what the scheduler said."""
+    """Yield how many pods were placed and, for the others, the scheduler's reasons."""
     from greensched_testbed.replay import pending_reasons
 
     waits = sorted(

@@ -1,4 +1,4 @@
-"""The options of the verbs that draw pods from a trace."""
+"""Options of the verbs that draw pods from a trace."""
 
 from typing import Annotated
 

@@ -125,7 +125,7 @@ def test_an_unknown_pod_is_an_empty_list_in_json_and_a_sentence_beside_it(
     assert done.returncode == 1
     assert json.loads(done.stdout) == []
     assert "No replica remembers a decision on default/nobody" in done.stderr
-    assert "could not be looked at: no kubeconfig" in done.stderr
+    assert "could not be read: no kubeconfig" in done.stderr
 
 
 @pytest.mark.parametrize(("outcome", "expected", "relative", "told"), [

@@ -6,7 +6,7 @@ UNFIT = SchedulingCondition(
     "False", "Unschedulable", "0/3 nodes are available: 3 Insufficient cpu."
 )
 GATED = SchedulingCondition("False", "SchedulingGated", "Scheduling is blocked due to gates")
-PLACED = SchedulingCondition("True", "no reason", "nothing said")
+PLACED = SchedulingCondition("True", "no reason", "no message")
 
 
 def told(
@@ -24,14 +24,14 @@ def told(
     pytest.param(told(scheduled=UNFIT), [
         "Pod default/web: schedulerName greensched, phase Pending, on no node",
         "PodScheduled is False (Unschedulable): 0/3 nodes are available: 3 Insufficient cpu.",
-        "asks for scores only once more than one node fits",
+        "asks for scores once more than one node fits",
     ], id="no-node-fits"),
     pytest.param(told(scheduled=GATED), ["until its scheduling gates are removed"], id="gated"),
     pytest.param(told(), [
         "No scheduler named greensched has answered for 2m",
         "kubectl -n green get deploy",
     ], id="a-dead-scheduler"),
-    pytest.param(told(age_s=2.0), ["has not spoken yet"], id="made-just-now"),
+    pytest.param(told(age_s=2.0), ["has not answered yet"], id="made-just-now"),
     pytest.param(told("greenshed"), [
         "schedulerName greenshed, phase Pending",
         "asked about pods of `schedulerName: greensched` (or the chart's scheduler.name) only",
@@ -42,8 +42,8 @@ def told(
         "asked about pods of `schedulerName: greensched`",
     ], id="anothers-pod"),
     pytest.param(told(scheduled=PLACED, node="n1"), [
-        "only one node was feasible", "the extender was away", "restarted",
-        "cannot be told afterwards",
+        "only one node was feasible", "the extender did not answer", "restarted",
+        "is not recorded",
     ], id="placed-without-us"),
     pytest.param(about(NoPod([]), "default/web", "green", was_asked=True), [
         "There is no pod default/web in the cluster",

@@ -122,7 +122,7 @@ def test_the_page_needs_no_network_and_names_its_baseline(ledger: Path, tmp_path
     assert "http" not in own
     assert "against run-now" in own and "does not cover" in own
     assert "folder plots" not in own
-    assert "decisions lost to the ledger" in own
+    assert "decisions missing in the ledger" in own
 
 
 def test_names_in_the_page_are_text(ledger: Path, tmp_path: Path) -> None:
@@ -148,12 +148,12 @@ def test_an_operator_tells_the_same_as_its_file(ledger: Path, served: str) -> No
 
 def test_an_empty_span_is_told(ledger: Path) -> None:
     done = run("--ledger", ledger, "--since", "1s")
-    assert (done.exit_code, "no decision in this time" in done.output) == (0, True)
+    assert (done.exit_code, "no decision in this period" in done.output) == (0, True)
 
 
 @pytest.mark.parametrize(("arguments", "kind", "told"), [
     (["--since", "yesterday"], BadInput, "--since: 'yesterday' is not a duration"),
-    (["--since", "0s"], BadInput, "more than nothing"),
+    (["--since", "0s"], BadInput, "above zero"),
     (["--ledger", "absent.db"], BadInput, "no such file"),
     (["--ledger", "mysql://db/x"], BadInput, "the ledger must be a file or"),
     (["--ledger", "postgresql://127.0.0.1:1/x"], ApiUnavailable, "127.0.0.1:1/x"),
@@ -173,7 +173,7 @@ def test_an_operator_without_a_ledger_is_told(replica: Replica) -> None:
 
 def test_a_server_that_is_no_operator_is_told(replica: Replica) -> None:
     path = f"{LEDGER_PATH}?since=0.000&until=1.000"
-    with pytest.raises(ApiUnavailable, match="or is no ledger's"):
+    with pytest.raises(ApiUnavailable, match="or is not a ledger"):
         read_ledger(replica({path: {"decisions": []}}), NOBODY, LedgerSpan(0.0, 1.0))
 
 

@@ -180,7 +180,7 @@ def test_the_port_is_the_one_given_else_the_pods_else_the_default(
 
 @pytest.mark.parametrize("text", ["", "0", "65536", "http", "-1", "٣"])
 def test_an_annotation_that_is_no_port_is_told(text: str) -> None:
-    with pytest.raises(ValueError, match="is no port"):
+    with pytest.raises(ValueError, match="is not a port"):
         port_of({labels.EXPLAIN_PORT: text}, None)
 
 

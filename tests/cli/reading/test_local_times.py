@@ -34,8 +34,8 @@ def test_a_distance_is_told_from_now(away_s: float, told: str) -> None:
 
 
 def test_the_zone_is_named_with_its_distance_from_utc() -> None:
-    assert LocalTimes(NOW_S, BERLIN).zone_told == "CEST (UTC+02:00)"
-    assert LocalTimes(NOW_S, UTC).zone_told == "UTC"
+    assert LocalTimes(NOW_S, BERLIN).zone_text == "CEST (UTC+02:00)"
+    assert LocalTimes(NOW_S, UTC).zone_text == "UTC"
 
 
 @given(st.floats(-6e10, LAST_S), st.sampled_from([None, UTC, BERLIN]))

@@ -117,7 +117,7 @@ async def test_our_gate_is_shown_and_taken_off_and_suspend_stays(users: Users) -
     await users.change_job("train", {"metadata": meta})
     assert "job/train" in users.status().stdout
     done = users.release("train")
-    assert "released: gates of others still hold it: example.com/wait" in done.stdout
+    assert "released: other gates still hold it: example.com/wait" in done.stdout
     job = await users.job("train")
     assert job["spec"]["suspend"] is True
     assert job["metadata"]["annotations"][GATED_BY] == "example.com/wait"
@@ -131,5 +131,5 @@ async def test_a_job_that_waits_for_kueue_alone_is_not_ours_to_start(users: User
     await users.change_job("theirs", {"metadata": {"labels": {KUEUE_QUEUE: "batch"}}})
     done = users.release("theirs")
     assert done.returncode == 1
-    assert "it waits in a queue of Kueue, not for us" in done.stderr
+    assert "it waits in a Kueue queue, not for GreenSched" in done.stderr
     assert (await users.job("theirs"))["spec"]["suspend"] is True

@@ -86,7 +86,7 @@ def test_where_all_is_well_nothing_is_advised() -> None:
     pytest.param(replace(WELL, releasers=(0, 0)), "it has no pod", id="no-releaser"),
     pytest.param(replace(WELL, releasers=(0, 2)), "none of its 2 pods is ready", id="unready"),
     pytest.param(replace(WELL, heartbeat_age_s=None), "has ever given a sign", id="no-sign"),
-    pytest.param(replace(WELL, heartbeat_age_s=60.0), "has for 1m given a sign", id="silent-sign"),
+    pytest.param(replace(WELL, heartbeat_age_s=60.0), "a sign of life for 1m,", id="silent-sign"),
     pytest.param(replace(WELL, webhooks=()), "new work is not held", id="no-webhook"),
     pytest.param(replace(WELL, webhooks=(WebhookState("w", False),)), "w has no caBundle",
         id="no-ca"),
@@ -95,7 +95,7 @@ def test_where_all_is_well_nothing_is_advised() -> None:
     pytest.param(replace(WELL, is_emergency_release=True), "--emergency-release off",
         id="emergency"),
     pytest.param(replace(WELL, signals=()), "There is no GridSignal", id="no-signal"),
-    pytest.param(replace(WELL, signals=(Signal("DE", "", None),)), "no values: DE.", id="no-data"),
+    pytest.param(replace(WELL, signals=(Signal("DE", "", None),)), "values: DE.", id="no-data"),
     pytest.param(replace(WELL, signals=(Signal("DE", "t", 5401.0),)), "DE (1h30m)", id="stale"),
 ])  # fmt: skip
 def test_what_is_wrong_is_one_sentence_alone(state: OperatorState, told: str) -> None:

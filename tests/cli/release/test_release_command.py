@@ -56,7 +56,7 @@ async def test_a_pod_whose_mark_was_taken_away_starts_as_well(users: Users) -> N
 async def test_gates_of_others_stay_and_are_named(users: Users) -> None:
     await users.hold_pod("one", "example.com/wait")
     done = users.release("one")
-    assert "gates of others still hold it: example.com/wait" in done.stdout
+    assert "other gates still hold it: example.com/wait" in done.stdout
     assert (await users.pod("one"))["spec"]["schedulingGates"] == [{"name": "example.com/wait"}]
 
 
@@ -65,8 +65,8 @@ async def test_what_others_suspended_stays_and_says_how_to_resume_it(users: User
     await users.hold_job("ours-once", released_at=format_timestamp(1.0), latest_start="")
     done = users.release("theirs", "ours-once", "nobody")
     assert done.returncode == 1
-    assert done.stderr.count("somebody else suspended it") == 2
-    assert "nobody (Job or pod): not started: there is none of that name" in done.stderr
+    assert done.stderr.count("GreenSched did not suspend it") == 2
+    assert "nobody (Job or pod): not started: nothing has that name" in done.stderr
     assert (await users.job("theirs"))["spec"]["suspend"] is True
 
 

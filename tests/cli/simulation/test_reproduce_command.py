@@ -39,7 +39,7 @@ def test_without_the_data_it_says_where_that_is_told(greensched: Run, tmp_path: 
 def test_what_needs_no_data_runs_without(greensched: Run) -> None:
     done = greensched("reproduce", "ecokube")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "3 of 3 figures are the published ones" in done.stdout
+    assert "3 of 3 figures equal the published ones" in done.stdout
 
 
 def test_what_needs_data_says_where_it_is_looked_for(greensched: Run, tmp_path: Path) -> None:

@@ -73,9 +73,9 @@ def test_a_comparison_pairs_seeds_against_the_named_baseline_and_is_drawn_again(
     assert (done.returncode, done.stderr) == (0, "")
     assert "tiny: 5 policies, 2 seeds" in done.stdout, "two that tell lowest-slot's levers apart"
     assert "what each lever adds" in done.stdout
-    assert "share of what could be saved at all" in done.stdout
+    assert "share of the possible saving" in done.stdout
     assert len(json.loads((out / "run.json").read_text())["least"]) == 2
-    assert "what changed against least-cost" in done.stdout
+    assert "change against least-cost" in done.stdout
     assert "paired by seed: mean over 2 seeds" in done.stdout
     assert re.search(r"All are billed for [\d.,]+ h, until the last job under any", done.stdout)
     page = (out / "report.html").read_bytes()
@@ -117,7 +117,7 @@ def test_seeds_beyond_the_largest_are_refused_before_anything_runs(
     done = greensched("compare", tiny, "--policies", "spread", "--seeds", "3")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"greensched: --seeds 3 from the scenario's seed {2**63 - 2} on go beyond {2**63 - 1}: "
+        f"greensched: --seeds 3, starting at the scenario's seed {2**63 - 2}, exceed {2**63 - 1}: "
         "give the scenario a smaller one\n"
     )
 
@@ -156,7 +156,7 @@ def test_a_bound_says_what_it_leaves_out_of_services_failures_and_rejected_work(
     assert re.search(r"tiny, seed \d+: 60 jobs, \d+ lives of replicas", done.stdout)
     assert "nodes fail: the bound loses no work" in done.stdout
     assert re.search(r"run under all policies below:\nfor \d+\.\d % of their lives", done.stdout)
-    assert "the bound may leave that undone, for its charge" in done.stdout
+    assert "the bound may leave that work undone, at its charge" in done.stdout
 
 
 def test_a_slot_that_is_too_short_is_refused(greensched: Run, tiny: str) -> None:

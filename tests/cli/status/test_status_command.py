@@ -41,7 +41,7 @@ async def test_what_waits_stands_in_a_table_with_its_plan_and_its_saving(users: 
 
 ODD = {
     "latest-start-a-word": ({"latest_start": "soon"}, "'soon' is not an RFC 3339"),
-    "latest-start-gone": ({"latest_start": ""}, "latest-start was taken away"),
+    "latest-start-gone": ({"latest_start": ""}, "latest-start was removed"),
     "decision-no-json": ({"decision": "{"}, f"{labels.DECISION}: "),
     "decision-no-object": ({"decision": "[]"}, f"{labels.DECISION}: "),
     "plan-a-word": ({"planned_start": "now"}, "'now' is not an RFC 3339"),
@@ -80,13 +80,13 @@ async def test_whatever_is_past_its_latest_start_is_named_with_what_starts_it(
 async def test_a_silent_leader_is_dead_and_a_leader_that_speaks_is_not(users: Users) -> None:
     await users.lead(silent_s=300)
     told = users.status().stdout
-    assert re.search(r"operator  leader-1 is dead, last word 5m\d*s? ago", told)
+    assert re.search(r"operator  leader-1 is dead, last renewal 5m\d*s? ago", told)
     assert "leader-1 has not renewed its Lease for 5m" in told
     path = f"/apis/coordination.k8s.io/v1/namespaces/{users.own}/leases/greensched-operator"
     await users.api.delete(path)
     await users.lead()
     alive = users.status().stdout
-    assert "operator  leader-1 leads, last word" in alive and "is dead" not in alive
+    assert "operator  leader-1 leads, last renewal" in alive and "is dead" not in alive
 
 
 async def test_it_tells_when_the_webhook_hears_nobody(users: Users) -> None:
@@ -153,7 +153,7 @@ async def test_one_workload_is_told_in_full_in_the_users_own_time(users: Users) 
         "job/train is held: 2 cores wait.",
         "by the forecast of zone ZZ-CLEAN",
         ", by deadline",
-        "1h, as its annotation greensched.io/runtime says",
+        "1h, from its annotation greensched.io/runtime",
         "43 % of its weighted cost, against starting when it was planned",
         "120 g/kWh over the planned run, 480 if it ran at once",
         f"greensched release job/train -n {users.namespace}",

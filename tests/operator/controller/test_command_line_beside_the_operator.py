@@ -72,7 +72,7 @@ async def test_what_the_operator_planned_is_told_and_started_at_once(
     assert held["zone"] == "ZZ-TOLD" and held["runtime"] == "1h (annotation)"
     assert document["operator"]["leader"] == "first" and document["operator"]["isAlive"] is True
     assert {each["name"]: each["isTrusted"] for each in document["operator"]["webhooks"]}[place.own]
-    assert "100 (now 500)" in table and "first leads, last word" in table
+    assert "100 (now 500)" in table and "first leads, last renewal" in table
     assert "Held: start planned for" in one and "by the forecast of zone ZZ-TOLD" in one
     assert job["spec"]["suspend"] is False
     assert "Nothing is held" in after and "run-now" in after
