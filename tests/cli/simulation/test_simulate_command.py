@@ -118,7 +118,7 @@ def test_seeds_beyond_the_largest_are_refused_before_anything_runs(
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"greensched: --seeds 3, starting at the scenario's seed {2**63 - 2}, exceed {2**63 - 1}: "
-        "give the scenario a smaller one\n"
+        "give the scenario a smaller seed\n"
     )
 
 

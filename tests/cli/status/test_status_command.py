@@ -97,7 +97,7 @@ async def test_it_tells_when_the_webhook_hears_nobody(users: Users) -> None:
     assert "heartbeat none" in told
     assert "Neither leader nor releaser has ever given a sign of life" in told
     await users.lead(silent_s=300, lease=heartbeat, lasts_s=60)
-    assert "Neither leader nor releaser has for 5m" in users.status().stdout
+    assert "has given a sign of life for 5m" in users.status().stdout
     await users.api.delete(f"{LEASES}/{users.own}/leases/{heartbeat}")
     await users.lead(lease=heartbeat, lasts_s=60)
     told = users.status().stdout
