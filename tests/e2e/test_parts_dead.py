@@ -164,7 +164,7 @@ def test_held_work_starts_at_its_latest_start_with_controller_and_webhook_dead(
     cluster.apply(quiet_policy(), namespace=users)
     # Before that the leader may not know it, and start the Job at once.
     cluster.wait_until(lambda: is_accepted(cluster, users), "the leader has read the policy")
-    late = job("late", pod_template(shell), max_delay="45s", runtime="1m")
+    late = job("late", pod_template(shell), max_delay="70s", runtime="1m")
     cluster.apply(late, namespace=users)
     cluster.wait_until(lambda: PLANNED in cluster.said("job", "late", users), "it is planned")
     assert cluster.is_held("late", users)
