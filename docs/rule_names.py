@@ -14,7 +14,7 @@ from greensched_policies.rules.catalogue import (
 )
 
 FILE = "policies/greensched_policies/rules/names.py"
-_HEAD = '''"""The names of all rules by kind, for who needs no rule itself, and so no numpy.
+_HEAD = '''"""The names of all rules by kind, for code that needs no rule itself, and so no numpy.
 
 Written by `make docs` from catalogue.py; changes by hand are lost.
 """

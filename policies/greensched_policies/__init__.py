@@ -1,12 +1,12 @@
-"""What GreenSched prefers: rules and learned models over arrays, without Kubernetes and HTTP.
+"""Policies of GreenSched: rules and learned models over arrays, without Kubernetes and HTTP.
 
-From the bottom up: `costs` (what work takes), `encoding` (what a policy sees), `rules` (one file
-each, named in `rules/catalogue.py`), `planning` (what runs when), `learned` (ONNX bundles) and
-`billing` (what a schedule took). Begin with `rules/where/least_carbon.py` and `rules/catalogue.py`.
+From the bottom up: `costs` (of work), `encoding` (a policy's input), `rules` (by kind, named in
+`rules/catalogue.py`), `planning` (what runs when), `learned` (ONNX bundles) and `billing` (of a
+schedule). Begin with `rules/where.py` and `rules/catalogue.py`.
 """
 
 import os
 
-# onnxruntime's Linux wheels report usage to their maker unless told not to, and read this when
-# they are imported. Ours runs in other people's clusters: it phones nobody.
+# onnxruntime's Linux wheels report usage to their maker unless this is set when they are imported.
+# GreenSched runs in other people's clusters and must not send such reports.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")

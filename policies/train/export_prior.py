@@ -65,8 +65,8 @@ def initial_weights(
     rng = np.random.default_rng(seed)
 
     def he_uniform(inputs: int, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
-        # He et al., "Delving Deep into Rectifiers", ICCV 2015; `random` is numpy's stablest
-        # stream, so that the bytes survive its releases.
+        # He et al., "Delving Deep into Rectifiers", ICCV 2015; `random` is numpy's most stable
+        # stream, so that the bytes stay the same across its releases.
         bound = np.sqrt(6.0 / inputs)
         values = (rng.random(shape) * 2.0 - 1.0) * bound
         return np.asarray(values, dtype=np.float32)
@@ -83,7 +83,7 @@ def initial_weights(
 
 
 def prior_constants() -> Weights:
-    """Return what turns the context's weights into one coefficient per node feature."""
+    """Return the constants that turn the context's weights into a coefficient per node feature."""
     places = np.zeros((CONTEXT, NODES), np.float32)
     for weight, feature in (
         (WEIGHT_COST, COST),
@@ -114,7 +114,7 @@ def where_prior() -> list[onnx.NodeProto]:
 
 
 def when_constants() -> Weights:
-    """Return what planned_window reckons with, and where its features stand."""
+    """Return the constants of planned_window, and the places of its features."""
     weighted, busiest = (
         SLOT_FEATURES.index(name) for name in ("weighted_over_run", "busiest_over_run")
     )
@@ -156,7 +156,7 @@ def prior_and_net(prior: list[onnx.NodeProto], candidates: str) -> list[onnx.Nod
     node = helper.make_node
     return [
         *prior,
-        # net: the context's part of layer 1 once per decision, not once per candidate
+        # net: the context's part of layer 1 is computed once per decision, not per candidate
         node("MatMul", [CONTEXT_INPUT, "net.1.context"], ["net.1.shared"]),
         node("Add", ["net.1.shared", "net.1.bias"], ["net.1.offset"]),
         node("Unsqueeze", ["net.1.offset", "axis.2"], ["net.1.column"]),
@@ -174,7 +174,7 @@ def prior_and_net(prior: list[onnx.NodeProto], candidates: str) -> list[onnx.Nod
 
 
 def graphs(seed: int) -> list[Graph]:
-    """Return the heads of the prior; each has a stream of random numbers of its own."""
+    """Return the heads of the prior; each has a separate stream of random numbers."""
     where = prior_constants() | initial_weights(seed)
     when = when_constants() | initial_weights([seed, 1], SLOTS, SLOTS_INPUT)
     return [
@@ -225,7 +225,7 @@ def sample(head: Head) -> dict[str, Any]:
 
 
 def head_card(graph: Graph, content: bytes) -> dict[str, Any]:
-    """Return what the card says of one head."""
+    """Return the card's entry for one head."""
     tensors = {
         graph.head.candidates_input: ["B", graph.head.features, graph.head.axis],
         CONTEXT_INPUT: ["B", CONTEXT],

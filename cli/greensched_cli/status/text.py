@@ -21,6 +21,7 @@ from greensched_simulator.results.cells import Cell, Row
 _LONGEST_NAME, _LONGEST_NARROW = 40, 24  # characters on a line
 _NARROW_COLUMNS = 120
 _MOST_RELEASED = 20
+_LABEL_WIDTH = len("emergency release") + 2  # the longest of _state_lines
 _HELD_HEAD: Row = (
     "WORK", "CORES", "SINCE", "PLANNED START", "LATEST START", "DEADLINE", "SAVES", "G/KWH",
     "POLICY",
@@ -64,7 +65,7 @@ def print_status(console: Console, content: StatusContent, times: LocalTimes) ->
 def print_state(console: Console, content: StatusContent, times: LocalTimes) -> None:
     """Print the operator's state, what could not be read, and the advice."""
     for what, text in _state_lines(content, times):
-        console.print(printable(f"{what:<10}{text}"), soft_wrap=True)
+        console.print(printable(f"{what:<{_LABEL_WIDTH}}{text}"), soft_wrap=True)
     for text in content.advice:
         console.print(printable(f"! {text}."), style="yellow", soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""What one more workload would cost on each candidate: watts, joules, money, grams.
+"""The cost of one more workload on each candidate: watts, joules, money, grams.
 
 Every array is float64 of shape [B,N] (B decisions, N candidates) or, for the workloads, [B,1].
 The functions stay within numba's subset and take numbers as well as arrays: the extender runs them
@@ -16,8 +16,8 @@ Integers = npt.NDArray[np.int64]
 
 # SPECpower reports a server's watts at 0, 10 … 100 % load; every curve has these points.
 CURVE_POINTS = 11
-# Below this many cores a node is treated as this large: a node that lost its capacity
-# counts as full instead of dividing by zero.
+# A smaller node is treated as this large, so that a node that lost its capacity counts as full
+# instead of dividing by zero.
 LEAST_CPU_CORES = 1e-3
 JOULES_PER_KWH = 3_600_000.0
 JOULES_PER_MWH = 3_600_000_000.0
@@ -26,7 +26,7 @@ JOULES_PER_MWH = 3_600_000_000.0
 class NodeColumns(NamedTuple):
     """The candidates, one [B,N] float64 array per column.
 
-    Kept as one table of shape [12, nodes], a decision's columns are a single gather:
+    With one table of shape [12, nodes], a single gather gives a decision's columns:
     `NodeColumns(*table.take(rows, axis=1)[:, None, :])`.
     """
 
@@ -44,7 +44,7 @@ class NodeColumns(NamedTuple):
     is_empty: Floats  # 1.0 where nothing runs, else 0.0
 
 
-# What NodeColumns tells of a node that never changes: rows of the tables that are kept of nodes.
+# The columns of NodeColumns that never change for a node: their rows in tables of nodes.
 (
     CPU_CAPACITY,
     MEMORY_CAPACITY,
@@ -69,7 +69,7 @@ class WorkloadColumns(NamedTuple):
 class ZoneColumns(NamedTuple):
     """The grid behind each candidate, [B,N]: means over the workload's expected run.
 
-    NaN says that there is no data; it is never replaced by a number here.
+    NaN means no data; it is never replaced by a number here.
     """
 
     carbon_g_per_kwh: Floats
@@ -77,7 +77,7 @@ class ZoneColumns(NamedTuple):
 
 
 class CostModel(NamedTuple):
-    """What is assumed where nothing is measured; the same for cost and bill."""
+    """Assumptions where nothing is measured; the same for cost and bill."""
 
     curve_watts: Floats  # flat [classes * 11]: watts at 0, 10 … 100 % CPU load, without GPUs
     utilisation_ratio: float  # CPU used per CPU requested
@@ -99,8 +99,8 @@ class PlacementCost(NamedTuple):
 def curve_table(curves: Sequence[Sequence[float]]) -> Floats:
     """Flatten power curves of 11 watts each into the table that `CostModel` holds.
 
-    Raises ValueError when a curve has another number of points or a value that is no
-    finite, non-negative number.
+    Raises ValueError when a curve has another number of points, or a value that is negative or
+    not finite.
     """
     table = np.asarray(curves, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != CURVE_POINTS:
@@ -111,17 +111,17 @@ def curve_table(curves: Sequence[Sequence[float]]) -> Floats:
 
 
 def as_index(values: Floats) -> npt.NDArray[np.int64]:
-    """Return whole numbers, cut off at the point, to take from a table with."""
+    """Return the values, truncated to integers, as indices into a table."""
     return values.astype(np.int64)
 
 
 def taken(table: Floats, index: npt.NDArray[np.int64]) -> Floats:
-    """Return the values of a flat table at some places, same shape as these."""
+    """Return the values of a flat table at the indices, in their shape."""
     return table.take(index)
 
 
 def curve_starts(curve_class: Floats) -> npt.NDArray[np.int64]:
-    """Return where each class's curve begins in the flat table, same shape as the input."""
+    """Return the index in the flat table where each class's curve begins, in the input's shape."""
     starts = as_index(curve_class)
     starts *= CURVE_POINTS
     return starts
@@ -130,7 +130,7 @@ def curve_starts(curve_class: Floats) -> npt.NDArray[np.int64]:
 def watts_at(curve_watts: Floats, starts: npt.NDArray[np.int64], utilisation: Floats) -> Floats:
     """Return the CPU part's watts at a utilisation within 0..1, linear between the points.
 
-    SPECpower's curves are not straight: a straight line from idle to peak under-states
+    SPECpower's curves are not straight: a straight line from idle to peak understates
     mid-load power by 5 % of peak (SPECpower_ssj2008 results of 2021–22).
     """
     position = utilisation * (CURVE_POINTS - 1.0)
@@ -153,7 +153,7 @@ def load_watts(
     cpu_capacity: Floats | float,
     utilisation_ratio: float,
 ) -> Floats:
-    """Return the CPU part's watts above idle where so many cores are requested."""
+    """Return the CPU part's watts above idle when `cores` are requested."""
     share = utilisation_ratio / np.maximum(cpu_capacity, LEAST_CPU_CORES)
     utilisation = np.minimum(np.maximum(cores * share, 0.0), 1.0)
     return watts_at(curve_watts, starts, utilisation) - taken(curve_watts, starts)

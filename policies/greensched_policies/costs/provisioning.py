@@ -1,30 +1,30 @@
-"""How much of a cluster may run while its grid is as dirty as it is: carbon-aware provisioning."""
+"""Carbon-aware provisioning: the share of a cluster that may run at a carbon intensity."""
 
 import numpy as np
 
 from greensched_policies.costs.cost import Floats
 
-# What may always run: 20 of 100 executors in the authors' code.
+# The share that may always run: 20 of 100 executors in the authors' code.
 LEAST_SHARE = 0.2
-# The least and the most carbon intensity are those forecast for the next 48 hours, as there.
+# Least and greatest carbon intensity are those of the next 48 hours' forecast, as in that code.
 HORIZON_S = 172_800.0
 _TURNS = 12  # of Halley's method, whose error is cubed by each
 _LEAST_RATIO = 1e-6  # of least to most; where the least is 0 the ratio α would be infinite
-_FLAT = 1e-9  # relative; less than this between least and most is no reason to wait
+_FLAT = 1e-9  # relative; a smaller range from least to most is no reason to wait
 
 
 def provisioned_share(now: Floats, least: Floats, most: Floats) -> Floats:
-    """Return which share of each grid's machines may run, [B,Z], from its carbon intensities.
+    """Return the share of each grid's machines that may run, [B,Z], by its carbon intensities.
 
     CAP of Lechowicz et al., "Carbon- and Precedence-Aware Scheduling for Data Processing Clusters",
-    arXiv 2502.09717: of k machines beyond the least share the i-th runs while the intensity is no
-    more than U · (1 − (1 − 1/α) · (1 + 1/(αk))^(i−1)), the thresholds of k-search, whose
-    competitive ratio is α = 1 / (1 + W((L/U − 1) / e)), with L the least and U the most that is
-    forecast and Lambert's W. For many machines the i/k that fulfil it are, with x the intensity:
+    arXiv 2502.09717. Of k machines beyond the least share, the i-th runs while the intensity is at
+    most U · (1 − (1 − 1/α) · (1 + 1/(αk))^(i−1)). These are the thresholds of k-search, whose
+    competitive ratio is α = 1 / (1 + W((L/U − 1) / e)). L and U are the least and greatest
+    forecast, W is Lambert's. For many machines the i/k that run are, with x the intensity:
 
         share = α · ln((1 − x/U) / (1 − 1/α))
 
-    All may run where the grid does not change, or has no carbon.
+    All machines may run if the grid does not change, or has no carbon.
     """
     share = np.ones(now.shape)
     for row in range(now.shape[0]):

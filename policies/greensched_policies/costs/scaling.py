@@ -1,20 +1,20 @@
-"""Elastic work: with how many workers it runs in which slots, and how fast it then is."""
+"""Elastic work: its number of workers in each slot, and its throughput."""
 
 import numpy as np
 
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.costs.pausing import cheapest_slots
 
-# Work done with 1, 2, 3 … workers relative to one, a row for each kind of work, [C,K]; a curve that
-# is shorter than the longest goes on flat. The first row stands for work that does not scale.
+# Work done by 1, 2, 3 … workers relative to one, a row for each kind of work, [C,K]; curves shorter
+# than the longest continue flat. The first row is for work that does not scale.
 NO_SCALING = np.ones((1, 1))
 
 _ROUNDING = 1e-9  # of a slot's work, and of a plan's cost
-_TRIES = 8  # at finding room for what the restarts of a plan take
+_TRIES = 8  # to fit the restarts of a plan into its slots
 
 
 def useful_workers(throughput: Floats) -> int:
-    """Return with how many workers work goes fastest: the first after which one more adds none."""
+    """Return the number of workers after which one more no longer adds throughput."""
     workers, before = 0, 0.0
     for done in throughput:
         if done <= before:
@@ -24,23 +24,23 @@ def useful_workers(throughput: Floats) -> int:
 
 
 def scaled_slots(cost: Floats, throughput: Floats, needed: float) -> Integers:
-    """Return how many workers elastic work has in each slot, [S].
+    """Return the number of workers of elastic work in each slot, [S].
 
-    `cost`, [K,S], is what a when rule says of each slot for work of so many workers, per worker;
-    `throughput`, [K], is the work that they do in a slot, and `needed` what is to be done. Where it
-    cannot be done, all slots have as many workers as are of use.
+    `cost`, [K,S], is a when rule's cost of each slot per worker, by the number of workers.
+    `throughput`, [K], is the work that they do in a slot, and `needed` the work to do. If it
+    cannot be done, all slots get as many workers as are useful.
 
-    Greedy of Hanafy et al., "CarbonScaler: Leveraging Cloud Workload Elasticity for Optimizing
-    Carbon-Efficiency", Proc. ACM Meas. Anal. Comput. Syst. 7(3), 2023, as `carbon_scaler`: one
-    worker more, in whichever slot, for which the cost that it adds is least for the work that it
-    adds; the earliest of equal ones. One that adds no work is never taken.
+    Greedy algorithm of Hanafy et al., "CarbonScaler: Leveraging Cloud Workload Elasticity for
+    Optimizing Carbon-Efficiency", Proc. ACM Meas. Anal. Comput. Syst. 7(3), 2023, as in
+    `carbon_scaler`: add one worker at a time, in the slot with the least added cost per added work,
+    the earliest of equal ones. A worker that adds no work is never added.
     """
     slots = cost.shape[1]
     workers = np.zeros(slots, np.int64)
     gain = throughput.copy()
     gain[1:] -= throughput[:-1]
     useful = useful_workers(throughput)
-    step = cost[0] / gain[0]  # of one worker more, for each work that it adds
+    step = cost[0] / gain[0]  # cost of one more worker per added work
     left = needed
     while left > _ROUNDING:
         slot = int(np.argmin(step))
@@ -65,64 +65,64 @@ def scaled_plan(
     most_restarts: float,
     workers_now: int,
 ) -> tuple[Integers, float]:
-    """Return how many workers work has in each slot, [S], and what that costs, restarts included.
+    """Return the number of workers in each slot, [S], and the cost, restarts included.
 
-    As `scaled_slots`; `runtime_s` is what one worker would take for what is left. Each change of
-    the number of workers but the first start takes `restart_s` beside; work that runs has
-    `workers_now`, else that is 0. A run without a change is returned where that costs no more and
-    ends in time, or more than `most_restarts` would be needed. Work that cannot end in time has as
-    many workers as end it soonest.
+    As `scaled_slots`; `runtime_s` is the time that one worker needs for the remaining work. Each
+    change of the number of workers after the first start takes `restart_s` more. `workers_now` is
+    0 for work that does not run. A run without a change is returned if it costs no more and ends
+    in time, or if more than `most_restarts` would be needed. Work that cannot end in time gets the
+    workers that end it soonest.
     """
-    whole = runtime_s / slot_s
-    through, least = _without_change(cost, throughput, whole, workers_now)
-    asked = whole
+    work = runtime_s / slot_s
+    through, least = _without_change(cost, throughput, work, workers_now)
+    target = work
     for _ in range(_TRIES):
-        scaled = scaled_slots(cost, throughput, asked)
+        scaled = scaled_slots(cost, throughput, target)
         changes, lost = _restarts(scaled, throughput, restart_s / slot_s, workers_now)
         done = _work(scaled, throughput)
-        if done - lost >= whole - _ROUNDING:
-            total = _cost_of(scaled, cost, throughput, whole + lost)
+        if done - lost >= work - _ROUNDING:
+            total = _cost_of(scaled, cost, throughput, work + lost)
             if changes <= most_restarts and not total >= least - _ROUNDING * abs(least):
                 return scaled, total
             break
-        if done < asked - _ROUNDING:
+        if done < target - _ROUNDING:
             break
-        asked = whole + lost  # more than what was asked before
+        target = work + lost  # always more than before
     if np.isfinite(least):
         return through, least
-    return _as_fast_as_can_be(cost.shape[1], throughput, whole, restart_s / slot_s, workers_now)
+    return _as_fast_as_can_be(cost.shape[1], throughput, work, restart_s / slot_s, workers_now)
 
 
 def _as_fast_as_can_be(
-    slots: int, throughput: Floats, whole: float, restart: float, workers_now: int
+    slots: int, throughput: Floats, work: float, restart: float, workers_now: int
 ) -> tuple[Integers, float]:
-    """Return the workers that end work soonest which is late anyway: a restart may take longer."""
+    """Return the workers that end late work soonest; a restart may cost more time than it saves."""
     workers = useful_workers(throughput)
     if workers_now > 0:
-        soonest = restart + whole / throughput[workers - 1]
-        workers = workers_now if whole / throughput[workers_now - 1] <= soonest else workers
+        soonest = restart + work / throughput[workers - 1]
+        workers = workers_now if work / throughput[workers_now - 1] <= soonest else workers
     return np.full(slots, workers), np.inf
 
 
 def _without_change(
-    cost: Floats, throughput: Floats, whole: float, workers_now: int
+    cost: Floats, throughput: Floats, work: float, workers_now: int
 ) -> tuple[Integers, float]:
     """Return the cheapest run without a change, and its cost; infinity if none ends in time."""
     workers, slots = max(workers_now, 1), cost.shape[1]
     found = np.zeros(slots, np.int64)
-    needed = max(int(np.ceil(whole / throughput[workers - 1] - _ROUNDING)), 1)
+    needed = max(int(np.ceil(work / throughput[workers - 1] - _ROUNDING)), 1)
     if needed > slots:
         return found, np.inf
     chosen, _ = cheapest_slots(cost[workers - 1], needed, np.inf, workers_now > 0)
     for slot in range(slots):
         found[slot] = workers if chosen[slot] else 0
-    return found, _cost_of(found, cost, throughput, whole)
+    return found, _cost_of(found, cost, throughput, work)
 
 
 def _restarts(
     workers: Integers, throughput: Floats, restart: float, workers_now: int
 ) -> tuple[int, float]:
-    """Return how often the number of workers changes, pauses included, and the work that takes."""
+    """Return how often the number of workers changes, pauses included, and the work lost by it."""
     changes, lost, before = 0, 0.0, workers_now
     has_run = workers_now > 0
     for now in workers:
@@ -143,7 +143,7 @@ def _work(workers: Integers, throughput: Floats) -> float:
 
 
 def _cost_of(workers: Integers, cost: Floats, throughput: Floats, work: float) -> float:
-    """Return what so much work costs; the last slot may be needed in part only."""
+    """Return the cost of the work; the last slot may be needed only in part."""
     left, total = work, 0.0
     for slot in range(workers.size):
         now = workers[slot]

@@ -1,4 +1,4 @@
-"""Nodes that sleep while empty: what a sleep rule sees, and what waking costs a workload."""
+"""Nodes that sleep while empty: the input of sleep rules, and a workload's cost of waking."""
 
 from typing import NamedTuple
 
@@ -13,24 +13,24 @@ from greensched_policies.costs.cost import (
 
 
 class SleepColumns(NamedTuple):
-    """What sleep does to each node, float64 [B,N]; watts and joules are the machine's, without PUE.
+    """Savings and costs of sleep for each node, float64 [B,N]; watts and joules are without PUE.
 
     A node that cannot sleep saves 0 W.
     """
 
-    saved_w: Floats  # idle watts less those asleep
+    saved_w: Floats  # idle watts minus those asleep
     wake_s: Floats  # from asleep until work can run
-    wake_j: Floats  # for that, above what sleeping on would take
+    wake_j: Floats  # for waking, above those of continued sleep
 
 
 def with_waking(
     cost: PlacementCost, nodes: NodeColumns, sleep: SleepColumns, zones: ZoneColumns
 ) -> PlacementCost:
-    """Return the marginal cost with what it takes that an empty candidate is awake.
+    """Return the marginal cost plus the cost of keeping an empty candidate awake.
 
-    An empty node would sleep, soon if not now, so the workload pays its idle watts above those
-    asleep for as long as it runs; waking, seconds and joules, is paid where it sleeps now: the
-    caller puts 0 where a node is awake. Takes numbers as well as arrays, as `placement_cost` does.
+    An empty node would sleep, now or soon. So the workload pays the node's idle watts above those
+    asleep for its whole run. It pays the seconds and joules of waking only if the node sleeps now;
+    the caller puts 0 for others. Takes numbers as well as arrays, as `placement_cost` does.
     """
     kept_awake_w = sleep.saved_w * nodes.is_empty * nodes.pue
     added_j = kept_awake_w * cost.runtime_s + sleep.wake_j * nodes.pue

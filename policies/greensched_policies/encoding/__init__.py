@@ -1,4 +1,4 @@
-"""What a policy sees and what its answer is worth: arrays of nodes, start slots, queues and caps.
+"""Inputs and rewards of policies: arrays of nodes, start slots, queues and power caps.
 
 Imports `costs`. Begin with `observation.py`, which explains each column.
 """

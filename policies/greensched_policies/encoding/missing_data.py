@@ -1,4 +1,4 @@
-"""Fills in what is not known of some candidates, alike for serving and for training."""
+"""Fills in missing data of candidates, in the same way for serving and for training."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,10 +7,10 @@ from greensched_policies.costs.cost import Floats
 
 
 def mean_filled(values: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Return [B,N] values with each NaN replaced by its decision's mean of the known, and where.
+    """Return [B,N] values with each NaN replaced by its decision's mean, and where NaNs were.
 
-    So a candidate without data is neither preferred nor shunned for it. A decision that knows of
-    no candidate keeps its NaNs: `encode_where` then leaves the signal out.
+    So a candidate without data is neither preferred nor avoided. A decision without any data
+    keeps its NaNs; `encode_where` then leaves the signal out.
     """
     missing = np.isnan(values)
     if not missing.any() or missing.all():

@@ -1,7 +1,7 @@
 """The arrays a `where` policy sees: one row of features per candidate, one context.
 
-Everything that has a price or a size is divided by the candidates' own mean, not by absolute
-grams or watts: that is what carries a policy over to grids and clusters it never saw.
+Amounts are divided by the mean of the candidates instead of being in grams or watts, so that a
+policy works on grids and clusters that it was not trained on.
 Changing the meaning, order or number of a feature needs a new ENCODING_VERSION.
 """
 
@@ -40,7 +40,7 @@ NODE_FEATURES = (
     "cpu_size",  # cores, relative
     "memory_size",  # bytes, relative
     "gpu_size",  # GPUs / 8
-    "gpu_stranded",  # share of the GPUs free behind a full CPU or memory
+    "gpu_stranded",  # share of the GPUs that are free but blocked by a full CPU or memory
     "idle_share",  # watts at no load per watt at full load
 )
 (
@@ -63,7 +63,7 @@ NODE_FEATURES = (
 ) = range(16)
 
 # Features divided by the candidates' mean, in the order of NODE_FEATURES: the first four, then
-# these. They are computed in one block: at 420 candidates the calls cost more than the sums.
+# these. They are computed in one block: at 420 candidates the calls cost more than the arithmetic.
 (
     RELATIVE_ZONE_CARBON,
     RELATIVE_ZONE_PRICE,
@@ -72,7 +72,7 @@ NODE_FEATURES = (
 ) = range(4, 8)
 RELATIVE_FEATURES = NODE_FEATURES[: SLOWDOWN + 1] + NODE_FEATURES[ZONE_CARBON : MEMORY_SIZE + 1]
 RELATIVE_PLACES = (ENERGY, COST, CARBON, SLOWDOWN, ZONE_CARBON, ZONE_PRICE, CPU_SIZE, MEMORY_SIZE)
-# The others: what would be left of a candidate.
+# The other features: the room left on a candidate.
 ROOM_FEATURES = (
     CPU_BEFORE,
     CPU_AFTER,
@@ -111,7 +111,7 @@ LEAST_MAGNITUDE = 1e-30  # below it a mean is zero: dividing by it would overflo
 
 
 class Observation(NamedTuple):
-    """What a policy is called with, float32.
+    """The input of a policy, float32.
 
     `nodes` is feature-major in memory, as the graphs' input is: `nodes[:, :, COST]` is
     contiguous and onnxruntime needs no copy.
@@ -131,11 +131,11 @@ def encode_where(
 ) -> Observation:
     """Encode B decisions over N candidates each; every value of the result is finite.
 
-    No data is never a zero for one node. Where any candidate lacks a price, the price is
-    left out for all candidates of that decision and `cost` becomes relative energy. Where any
-    lacks a carbon intensity, `carbon` is 1 for all and its weight in the context is 0.
+    Missing data is never a zero for one node. If any candidate lacks a price, the price is left
+    out for all candidates of that decision and `cost` becomes relative energy. If any lacks a
+    carbon intensity, `carbon` is 1 for all and its weight in the context is 0.
 
-    The simulator has the same functions compiled for one candidate after the other.
+    The simulator compiles the same functions for one candidate at a time.
     """
     batch, count = nodes.cpu_capacity.shape
     features = np.empty((batch, len(NODE_FEATURES), count), dtype=np.float32)
@@ -153,9 +153,9 @@ def encode_where(
     if not is_known.all():
         leave_out_unknown(features, is_known)
     context = np.empty((batch, len(CONTEXT_FEATURES)), dtype=np.float32)
-    asked = WorkloadColumns(*(column[:, 0] for column in workload))
+    request = WorkloadColumns(*(column[:, 0] for column in workload))
     has_carbon, memory = is_known[:, RELATIVE_ZONE_CARBON], mean[:, RELATIVE_MEMORY_SIZE]
-    for place, shared in enumerate(context_columns(asked, weights, has_carbon, memory, count)):
+    for place, shared in enumerate(context_columns(request, weights, has_carbon, memory, count)):
         context[:, place] = shared
     return Observation(features.transpose((0, 2, 1)), context)
 
@@ -163,7 +163,7 @@ def encode_where(
 def relative_columns(
     nodes: NodeColumns, zones: ZoneColumns, cost: PlacementCost
 ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]:
-    """Return what is to be divided by its mean, in the order of RELATIVE_FEATURES."""
+    """Return the columns to divide by their mean, in the order of RELATIVE_FEATURES."""
     return (
         cost.energy_j,
         cost.cost,
@@ -179,7 +179,7 @@ def relative_columns(
 def room_columns(
     nodes: NodeColumns, workload: WorkloadColumns, cost: PlacementCost, model: CostModel
 ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]:
-    """Return what would be left of each candidate, in the order of ROOM_FEATURES."""
+    """Return the room left on each candidate, in the order of ROOM_FEATURES."""
     memory = workload.memory_bytes - nodes.memory_free
     memory /= np.maximum(nodes.memory_capacity, 1.0)
     memory += 1.0
@@ -202,12 +202,11 @@ def room_columns(
 
 
 def make_relative(values: Floats) -> Floats:
-    """Divide each row of [B,K,N] in place by the mean of its magnitudes; return those, [B,K].
+    """Divide each row of [B,K,N] in place by the mean of its magnitudes; return the means, [B,K].
 
-    Magnitudes, because prices may be negative: a mean near zero would blow noise up, and a
-    negative one would turn the order round. Where all values are positive this is the plain
-    mean. A row of zeros becomes ones: nobody differs. A row with a NaN becomes NaN, and so
-    does its magnitude.
+    Magnitudes, because prices may be negative: a mean near zero would amplify noise, and a
+    negative one would reverse the order. For positive values this is the plain mean. A row of
+    zeros becomes ones: no candidate differs. A row with a NaN becomes NaN, and so does its mean.
     """
     batch, kinds, count = values.shape
     rows = values.reshape(batch * kinds, count)  # a view: one product for all decisions
@@ -220,14 +219,14 @@ def make_relative(values: Floats) -> Floats:
 
 
 def relative_scale(mean: Floats) -> tuple[Floats, Floats]:
-    """Return by what to multiply values whose magnitudes have that mean, and what then to add."""
-    offset: Floats = np.float64(1.0) * (mean < LEAST_MAGNITUDE)  # of zeros: they become ones
+    """Return the factor and the offset that make values of that mean magnitude relative."""
+    offset: Floats = np.float64(1.0) * (mean < LEAST_MAGNITUDE)  # zeros become ones
     factor: Floats = 1.0 / (mean + offset)
     return factor, offset
 
 
 def leave_out_unknown(features: npt.NDArray[np.float32], is_known: npt.NDArray[np.bool_]) -> None:
-    """Put 1 or relative energy where a candidate of the decision lacks a price or a carbon.
+    """Put 1 or relative energy where a candidate of the decision lacks a price or carbon.
 
     `features` is [B,16,N]; `is_known`, [B,8], says which relative features have all their data.
     """
@@ -247,10 +246,9 @@ def context_columns(
     mean_memory: Floats,
     count: int,
 ) -> tuple[Any, ...]:
-    """Return what all `count` candidates of a decision share, in the order of CONTEXT_FEATURES.
+    """Return the values that `count` candidates of a decision share, by CONTEXT_FEATURES.
 
-    Whether their carbon intensity is known, the bytes of a mean node, and the workload, are [B], or
-    numbers.
+    Workload, `has_carbon` and `mean_memory`, in bytes per node, are [B] or numbers.
     """
     return (
         weights.cost,

@@ -1,6 +1,6 @@
 """The arrays that a learned `how fast` policy sees: one row of features per power cap of a node.
 
-Watts are divided by the power caps' own mean, as what `where` and `when` see is divided by that of
+Watts are divided by the mean of the power caps, as inputs of `where` and `when` are by the mean of
 their candidates. Part of the same ENCODING_VERSION.
 """
 
@@ -20,17 +20,17 @@ from greensched_policies.encoding.weights import Weights
 
 POWER_CAP_FEATURES = (
     "power",  # watts above idle, relative to the mean power cap's
-    "energy",  # for a second's work, with idle watts that end with it, relative
+    "energy",  # of a second's work, with idle watts that end with it, relative
     "power_cap",  # 0..1, 1 without a cap
-    "speed",  # of the slowest that runs there, relative to no cap
-    "keeps_deadlines",  # 1 where all that runs there is expected to end in time
+    "speed",  # of the slowest workload there, relative to no cap
+    "keeps_deadlines",  # 1 if all running work is expected to end in time
     "dirtiness",  # carbon intensity now, relative to its forecast mean over the next day
 )
-_RELATIVE = 2  # the first so many
+_RELATIVE = 2  # the number of relative features, which come first
 
 
 class PowerCapObservation(NamedTuple):
-    """What a learned `how fast` policy is called with, float32; feature-major in memory."""
+    """The input of a learned `how fast` policy, float32; feature-major in memory."""
 
     power_caps: npt.NDArray[np.float32]  # [B,L,6]
     context: npt.NDArray[np.float32]  # [B,8] CONTEXT_FEATURES
@@ -41,9 +41,9 @@ def encode_how_fast(
 ) -> PowerCapObservation:
     """Encode B decisions over L power caps of a node each; every value of the result is finite.
 
-    The context is that of the `where` head, of all that runs on the node as one workload, [B] or
-    numbers, for as long as the longest of it is expected to; its candidates are the power caps, and
-    `mean_memory`, [B], is that of the nodes, in bytes.
+    The context is that of the `where` head. Its workload, [B] or numbers, is all work on the node,
+    with the longest expected runtime. Its candidates are the power caps. `mean_memory`, [B], is the
+    mean of the nodes, in bytes.
     """
     batch, count = power_caps.power_cap.shape
     values = np.empty((batch, _RELATIVE, count))

@@ -1,7 +1,7 @@
 """The arrays that a learned `when` policy sees: one row of features per candidate start.
 
-Normalised per decision, against the candidates' own mean, as those of `where` are: that is what
-carries over to grids never seen. Part of the same ENCODING_VERSION.
+Values are divided by the mean of a decision's candidates, as for `where`, so that a policy works on
+grids that it was not trained on. Part of the same ENCODING_VERSION.
 """
 
 from typing import NamedTuple
@@ -26,13 +26,13 @@ SLOT_FEATURES = (
     "price_at_start",  # relative to the mean of its magnitude
     "price_over_run",  # relative to the mean of its magnitude
     "weighted_over_run",  # money and carbon over the run, relative to the mean of its magnitude
-    "busiest_over_run",  # share of the zone's cores that run or are planned, at most; 1 is full
+    "busiest_over_run",  # highest share of the zone's cores that run or are planned; 1 is full
 )
-_RELATIVE = 7  # the first so many
+_RELATIVE = 7  # the number of relative features, which come first
 
 
 class SlotObservation(NamedTuple):
-    """What a learned `when` policy is called with, float32; `slots` is feature-major in memory."""
+    """The input of a learned `when` policy, float32; `slots` is feature-major in memory."""
 
     slots: npt.NDArray[np.float32]  # [B,S,8]
     context: npt.NDArray[np.float32]  # [B,8] CONTEXT_FEATURES
@@ -43,8 +43,8 @@ def encode_when(
 ) -> SlotObservation:
     """Encode B decisions over S candidate starts each; every value of the result is finite.
 
-    The workload is [B], or numbers. The context is that of the `where` head: its candidates are the
-    starts, and `mean_memory`, [B], is that of the nodes, in bytes.
+    The workload is [B], or numbers. The context is that of the `where` head, with the starts as
+    candidates. `mean_memory`, [B], is the mean of the nodes, in bytes.
     """
     batch, count = slots.wait_s.shape
     values = np.empty((batch, _RELATIVE, count))

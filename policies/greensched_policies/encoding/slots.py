@@ -8,10 +8,10 @@ from greensched_policies.costs.cost import Floats
 
 
 class SlotColumns(NamedTuple):
-    """The candidate starts of B workloads, [B,S], the first of each is now; finite values only.
+    """The candidate starts of B workloads, [B,S]; the first is now, and all values are finite.
 
-    Where several zones could take the workload, the grid is that of the zone with the least
-    weighted cost over the run. Where a signal has no data at all, its columns are 1 throughout.
+    If several zones can take the workload, the grid is that of the zone with the least weighted
+    cost over the run. If a signal has no data at all, its columns are all 1.
     """
 
     wait_s: Floats  # from now until the start
@@ -21,30 +21,28 @@ class SlotColumns(NamedTuple):
     price_at_start: Floats  # per MWh
     price_over_run: Floats  # per MWh, mean over the expected run
     weighted_over_run: Floats  # money and carbon over the run, relative, weighted; lower is better
-    busiest_over_run: (
-        Floats  # share of the zone's cores that run or are planned, at most; 1 is full
-    )
+    busiest_over_run: Floats  # highest share of the zone's cores that run or are planned; 1: full
 
 
-# Of the values at the candidate starts; what GAIA's artifact takes for Ecovisor's threshold.
+# Percentile of the values at the candidate starts; GAIA's artifact takes it for Ecovisor.
 THRESHOLD_PERCENT = 30
-# A zone is full before its last core is asked for: what is left lies in pieces.
+# A zone is full before its last core is requested, because free cores are fragmented.
 FULL = 0.9
-# Times the distance between the dearest and the cheapest start, so that one with room always wins.
+# Times the largest difference of costs, so that a start with room always wins.
 OVERLOAD_COST = 10.0
 
 
 def with_overload(weighted: Floats, busiest: Floats, spread: Floats | float) -> Floats:
-    """Return weighted relative costs plus what planning beyond the capacity costs, same shape.
+    """Return weighted relative costs plus a cost of planning beyond the capacity, same shape.
 
-    With `spread`, how far the weighted costs lie apart at most, any start with room costs less than
-    any without. Takes numbers too.
+    `spread` is the largest difference of the weighted costs; with it any start with room costs less
+    than any without. Takes numbers too.
     """
     return weighted + OVERLOAD_COST * (1.0 + spread) * busiest * (busiest > FULL)
 
 
 def spread_of(weighted: Floats) -> Floats:
-    """Return how far each row's values lie apart at most, [B,1]."""
+    """Return the difference between the largest and smallest value of each row, [B,1]."""
     spread = np.empty((weighted.shape[0], 1))
     for row in range(weighted.shape[0]):
         spread[row, 0] = np.max(weighted[row]) - np.min(weighted[row])
@@ -52,10 +50,10 @@ def spread_of(weighted: Floats) -> Floats:
 
 
 def wait_until_low(wait_s: Floats, values: Floats) -> Floats:
-    """Return the wait of each start; where its value is high more than all others, [B,S].
+    """Return the wait of each start; starts with a high value cost more than all others, [B,S].
 
-    High is what lies above the 30th percentile of the row's values; the lowest never does. Of the
-    high ones later cost less: work that has to run in some of them takes the last.
+    A value is high above the 30th percentile of its row, so the lowest never is. Of high values
+    the later cost less: work that has to run in some of them takes the last.
     """
     cost = wait_s.copy()
     for row in range(values.shape[0]):

@@ -1,10 +1,10 @@
-"""How much each of the three aims matters; no arrays, so that everybody can name them."""
+"""The weights of the three aims; without arrays, so that code without numpy can use them."""
 
 from typing import NamedTuple
 
 
 class Weights(NamedTuple):
-    """How much money, carbon and performance matter; not negative."""
+    """The weights of money, carbon and performance; not negative."""
 
     cost: float
     carbon: float

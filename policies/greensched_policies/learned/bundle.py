@@ -1,8 +1,8 @@
-"""A bundle is a folder with `card.json` and a graph for each head; loading refuses wrong ones.
+"""Loads and checks bundles: folders with `card.json` and a graph for each head.
 
-The checks go from cheap to dear: the card, the file's size and hash, what the graph is made
-of, its shapes, then what it answers and how fast. Each refusal is a BundleError. All heads that the
-card names are checked, whichever is asked for: half a bundle is a broken one.
+The checks go from cheap to expensive: the card, the file's size and hash, the graph's operators and
+shapes, then its answers and their speed. Each refusal is a BundleError. All heads that the card
+names are checked, not only the needed ones: an incomplete bundle is refused.
 """
 
 import hashlib
@@ -73,16 +73,16 @@ def load_bundle(
     self_test_limit_s: float | None = None,
     monotonic: Callable[[], float] = time.perf_counter,
 ) -> Bundle:
-    """Return the bundle in `folder`, fully checked; raises BundleError otherwise, and only that.
+    """Return the fully checked bundle in `folder`; raises BundleError, and only that, on a fault.
 
-    It must have the heads that are needed; without any, at least one. The limit of the self tests
-    is each head's own unless one is given.
+    The bundle must have the heads in `needs`, or at least one head if that is empty. Without
+    `self_test_limit_s` each head's own limit holds.
     """
     try:
         return _load(folder, needs, self_test_limit_s, monotonic)
     except BundleError:
         raise
-    except Exception as error:  # a file made by others: no list of what it can upset is complete
+    except Exception as error:  # a foreign file may make any step fail
         raise BundleError(
             f"{folder}: cannot be loaded ({type(error).__name__}: {error}); export it again"
         ) from error
@@ -112,7 +112,7 @@ def _load_head(
     _check_contents(graph, card, path)
     try:
         policy = OnnxPolicy(open_session(graph), head.candidates_input)
-    except Exception as error:  # onnxruntime raises types of its own, one per failure
+    except Exception as error:  # onnxruntime raises its own type per failure
         raise BundleError(
             f"{path}: onnxruntime cannot load the graph ({error}); export it again"
         ) from error
@@ -131,7 +131,7 @@ def _load_head(
 def read_card(folder: Path, needs: Sequence[str] = (WHERE.name,)) -> Card:
     """Return the card of a bundle; raises BundleError if it cannot be used with this code.
 
-    That is also so if it lacks one of the heads that are needed, or has none that is known.
+    A card that lacks a needed head, or has no known head, cannot be used either.
     """
     path, card = folder / CARD_FILE, parse_card(folder)
     if card.encoding_version != ENCODING_VERSION:
@@ -167,7 +167,7 @@ def _check_contents(graph: bytes, head: HeadCard, path: Path) -> None:
         raise BundleError(f"{path}: not an ONNX graph: {error}; export it again") from error
     faults = []
     if facts.has_external_data:
-        faults.append("weights lie in another file; save them inside the graph")
+        faults.append("weights are in another file; save them inside the graph")
     if facts.has_subgraphs:
         faults.append("it has subgraphs or functions (If, Loop, Scan); inline them")
     if facts.domains:
@@ -191,7 +191,7 @@ def _check_shapes(session: onnxruntime.InferenceSession, head: Head, path: Path)
     outputs = {value.name: value for value in session.get_outputs()}
     if set(inputs) != {head.candidates_input, CONTEXT_INPUT} or OUTPUT not in outputs:
         raise BundleError(
-            f"{path}: inputs {sorted(inputs)} and outputs {sorted(outputs)}, needed are "
+            f"{path}: inputs {sorted(inputs)} and outputs {sorted(outputs)}, expected are "
             f"{sorted([CONTEXT_INPUT, head.candidates_input])} and [{OUTPUT!r}]; export it again"
         )
     wanted = (
@@ -200,11 +200,11 @@ def _check_shapes(session: onnxruntime.InferenceSession, head: Head, path: Path)
         (outputs[OUTPUT], (None, None)),
     )
     for value, shape in wanted:
-        # A name or nothing in place of a number is a dynamic axis.
+        # An axis without a number, with or without a name, is dynamic.
         found = tuple(size if isinstance(size, int) else None for size in value.shape)
         if found != shape or value.type != "tensor(float)":
             raise BundleError(
-                f"{path}: `{value.name}` is {value.type} of shape {found}, needed is "
+                f"{path}: `{value.name}` is {value.type} of shape {found}, expected is "
                 f"tensor(float) of shape {shape} (None: dynamic); the layout is {head.layout}; "
                 "export it again"
             )
@@ -260,7 +260,7 @@ def _fastest_run(
     policy: OnnxPolicy, head: Head, path: Path, monotonic: Callable[[], float]
 ) -> float:
     candidates = np.ones((1, head.features, head.most), dtype=np.float32)
-    candidates = candidates.transpose((0, 2, 1))  # in memory as the encoder lays it out
+    candidates = candidates.transpose((0, 2, 1))  # the encoder's layout in memory
     context = np.ones((1, len(CONTEXT_FEATURES)), dtype=np.float32)
     fastest_s = float("inf")
     for _ in range(SELF_TEST_RUNS):
@@ -278,7 +278,7 @@ def _run(
 ) -> npt.NDArray[np.float32]:
     try:
         return policy(candidates, context)
-    except Exception as error:  # onnxruntime raises types of its own, one per failure
+    except Exception as error:  # onnxruntime raises its own type per failure
         raise BundleError(
             f"{path}: the graph fails on {candidates.shape[1]} candidates ({error}); "
             "export it again"

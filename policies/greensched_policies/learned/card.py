@@ -1,4 +1,4 @@
-"""What a bundle says about itself: `card.json`; reading it takes neither numpy nor onnxruntime."""
+"""Reads a bundle's description, `card.json`, without numpy and onnxruntime."""
 
 from pathlib import Path
 from typing import Annotated
@@ -29,7 +29,7 @@ class TensorCard(_Strict):
 
 
 class CardSample(_Strict):
-    """An input and the answer it must get, checked at every load."""
+    """An input and its expected answer, checked at every load."""
 
     nodes: list[list[list[float]]] | None = None  # [B,N,16], of the `where` head
     slots: list[list[list[float]]] | None = None  # [B,S,8], of the `when` head
@@ -48,21 +48,21 @@ class HeadCard(_Strict):
 
 
 class Card(_Strict):
-    """What the graphs are, where they come from and how good they were found to be."""
+    """The description of the graphs: their origin, training and evaluation."""
 
     name: str
     encoding_version: int
-    untrained: bool  # True: the rule it starts from, and nothing learned
+    untrained: bool  # True: only the rule that it starts from, nothing learned
     trained_on: str  # in words: workloads, grids, years
     seeds: list[int]
-    command: str  # makes the bundle again
-    commit: str | None  # of the code that trained it; None for what the code exports as is
+    command: str  # reproduces the bundle
+    commit: str | None  # of the code that trained it; None for an untrained export
     evaluation: dict[str, float]  # figure → value; empty when untrained
     heads: dict[str, HeadCard]
 
 
 def parse_card(folder: Path) -> Card:
-    """Return the card of a bundle, whatever it says; raises BundleError where there is none."""
+    """Return the card of a bundle, used or not; raises BundleError where there is no valid one."""
     path = folder / CARD_FILE
     try:
         return Card.model_validate_json(read_limited(path, MAX_CARD_BYTES))
@@ -75,7 +75,7 @@ def parse_card(folder: Path) -> Card:
 
 
 def read_limited(path: Path, limit_bytes: int) -> bytes:
-    """Return what a file of a bundle holds; raises BundleError where it is absent or too large."""
+    """Return the content of a bundle's file; raises BundleError if it is absent or too large."""
     try:
         with path.open("rb") as file:
             content = file.read(limit_bytes + 1)
@@ -90,9 +90,9 @@ def read_limited(path: Path, limit_bytes: int) -> bytes:
 
 
 def describe_card(folder: Path) -> dict[str, str]:
-    """Return what a bundle says of itself in words, label → text, in the order to show it.
+    """Return the card of a bundle as text, label → text, in the order to show it.
 
-    Raises BundleError where it has no card. Whether its graphs would be served is not looked at.
+    Raises BundleError where it has no valid card. The graphs are not checked.
     """
     card = parse_card(folder)
     lines = {

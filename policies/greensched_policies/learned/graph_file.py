@@ -1,8 +1,8 @@
-"""Reads just enough of an ONNX file to refuse what must not be served.
+"""Reads as much of an ONNX file as it takes to refuse graphs that must not be served.
 
-An image that serves carries no `onnx` package, and running a graph cannot show everything: a
-NaN weight may hide behind a Relu. So this walks the protobuf wire format (onnx.proto3 of
-ONNX IR version 10; only varint, 64-bit, length-delimited and 32-bit fields exist there).
+The images that serve have no `onnx` package, and running a graph does not show every fault: a NaN
+weight may hide behind a Relu. So this parses the protobuf wire format (onnx.proto3 of ONNX IR
+version 10; only varint, 64-bit, length-delimited and 32-bit fields exist there).
 """
 
 from collections.abc import Iterator
@@ -19,8 +19,8 @@ ALLOWED_OPERATORS = frozenset(
     "ReduceMean ReduceMin ReduceSum Relu Reshape Selu Shape Sigmoid Slice Softmax Softplus "
     "Split Sqrt Squeeze Sub Tanh Tile Transpose Unsqueeze Where".split()
 )
-# Operators that may lack an input before the last one; others without all of theirs are no graph,
-# and some of them, such as Max, bring onnxruntime down.
+# Operators that may lack an input before the last one. All others need every input; some of them,
+# such as Max, crash onnxruntime without it.
 _MAY_LEAVE_OUT = frozenset({"Clip", "Slice"})
 ALLOWED_DOMAINS = frozenset({"", "ai.onnx"})
 
@@ -34,7 +34,7 @@ _ATTRIBUTE_TENSORS, _ATTRIBUTE_GRAPHS, _ATTRIBUTE_SPARSE = 10, 11, (22, 23)
 _TENSOR_DIMS, _TENSOR_TYPE, _TENSOR_FLOATS, _TENSOR_NAME, _TENSOR_RAW = 1, 2, 4, 8, 9
 _TENSOR_DOUBLES, _TENSOR_EXTERNAL, _TENSOR_LOCATION = 10, 13, 14
 _OPSET_DOMAIN = 1
-# TensorProto.DataType → numpy, of the types that can hold a NaN and that we accept.
+# TensorProto.DataType → numpy, for the accepted types that can hold a NaN.
 _REAL_TYPES = {1: "<f4", 11: "<f8", 10: "<f2"}
 _WHOLE_TYPES = frozenset({2, 3, 4, 5, 6, 7, 9, 12, 13})  # integers and bool
 
@@ -42,12 +42,12 @@ Field = tuple[int, int, "int | memoryview"]  # number, wire type, value
 
 
 class NotOnnx(ValueError):
-    """The bytes are no ONNX model: cut off, or something else."""
+    """The bytes are not an ONNX model: truncated, or in another format."""
 
 
 @dataclass(slots=True)
 class GraphFacts:
-    """What a graph file says about itself."""
+    """The contents of a graph file."""
 
     operators: set[str] = field(default_factory=set)
     domains: set[str] = field(default_factory=set)  # other than ONNX's own
@@ -60,12 +60,12 @@ class GraphFacts:
 
     @property
     def unknown_operators(self) -> list[str]:
-        """Operators that are not on the list of allowed ones, in order of name."""
+        """Operators that are not on the list of allowed ones, sorted by name."""
         return sorted(self.operators - ALLOWED_OPERATORS)
 
 
 def read_graph_facts(model: bytes) -> GraphFacts:
-    """Return what the file holds; raises NotOnnx when it is no complete ONNX model."""
+    """Return the contents of a file; raises NotOnnx when it is not a complete ONNX model."""
     facts = GraphFacts()
     graphs = 0
     for number, wire, value in _fields(memoryview(model)):
@@ -116,9 +116,9 @@ def _read_attribute(attribute: memoryview, facts: GraphFacts) -> None:
 
 
 def _read_tensor(tensor: memoryview, facts: GraphFacts) -> int:
-    """Note whether the tensor is finite; return how many real numbers it holds."""
+    """Record whether the tensor is finite; return its number of real numbers."""
     data_type, name, count = 0, "", 0
-    chunks: list[tuple[str | None, memoryview]] = []  # None: as the data type says
+    chunks: list[tuple[str | None, memoryview]] = []  # None: by the data type
     for number, wire, value in _fields(tensor):
         if number == _TENSOR_TYPE and isinstance(value, int):
             data_type = value

@@ -1,4 +1,4 @@
-"""Keeps a learned policy from ever delaying, spoiling or losing an answer."""
+"""Prevents a learned policy from delaying, spoiling or losing an answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from greensched_policies.encoding.slots import SlotColumns
 LATE_IN_A_ROW = 3  # one or two late calls may be the machine's fault, three are the model's
 OPEN_S = 30.0  # long enough to serve a backlog by rule, short enough to notice recovery
 
-P = ParamSpec("P")  # what the head is asked with; the first is the candidates
+P = ParamSpec("P")  # a head's arguments; the first is the candidates
 Costs: TypeAlias = npt.NDArray[Any]  # [B,N] float32 of graphs, float64 of rules on starts
 
 
@@ -23,12 +23,12 @@ class FallbackReason(StrEnum):
     LATE = "late"  # the model answered, but over its budget
     NOT_FINITE = "not_finite"  # a NaN or an infinity among the costs
     ERROR = "error"  # an exception, or an answer of another shape
-    OPEN = "open"  # the model is given a rest after too many late answers
+    OPEN = "open"  # the model is paused after too many late answers
 
 
 @dataclass(frozen=True, slots=True)
 class NamedPolicy(Generic[P]):
-    """A policy and the name that metrics and explanations give it."""
+    """A policy and its name in metrics and explanations."""
 
     name: str
     policy: Callable[P, Costs]
@@ -36,7 +36,7 @@ class NamedPolicy(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class GuardedAnswer:
-    """Finite costs, who gave them, and what went wrong on the way, if anything."""
+    """Finite costs, the policy that gave them, and the reason of a fallback, if any."""
 
     relative_cost: Costs
     answered_by: str
@@ -44,12 +44,12 @@ class GuardedAnswer:
 
 
 class Guard(Generic[P]):
-    """Asks the model, and the fallback rule where the model fails; it never raises.
+    """Calls the model, and the fallback rule if the model fails; it never raises.
 
-    A late answer is still used, since the rule would only come later; but it is counted, and
-    after three in a row the rule alone serves for 30 s. Then the model gets one try: late once
-    more, and it rests again. An answer that is not finite, has another shape, or is an
-    exception is replaced by the rule's. Should the rule itself fail, all candidates are equal.
+    A late answer is counted but still used, since the rule's would come even later. After three
+    late answers in a row only the rule serves for 30 s. Then the model gets one try; if that is
+    late, it is paused again. If the model raises, or its answer is not finite or has another
+    shape, the rule answers instead. If the rule fails too, all candidates are equal.
 
     The candidates are the first argument: features [B,N,…] of nodes, or the columns of starts.
     """
@@ -69,20 +69,22 @@ class Guard(Generic[P]):
         self._monotonic = monotonic
         self._count = count
         self._late_in_a_row = 0
-        self._closed_from: float | None = None  # monotonic seconds; None while closed
+        self._closed_from: float | None = (
+            None  # when a pause ends, monotonic seconds; None: not paused
+        )
 
     @property
     def is_open(self) -> bool:
-        """Whether the model rests now and the rule serves."""
+        """Whether the model is paused now and the rule serves."""
         return self._closed_from is not None and self._monotonic() < self._closed_from
 
-    def answer(self, *asked: P.args, **more: P.kwargs) -> GuardedAnswer:
-        """Return finite costs [B,N] for what the policies are asked with."""
+    def answer(self, *given: P.args, **options: P.kwargs) -> GuardedAnswer:
+        """Return finite costs [B,N] for the arguments of the policies."""
         if self.is_open:
             self._count(FallbackReason.OPEN)
-            return self._ask_fallback(FallbackReason.OPEN, *asked, **more)
+            return self._call_fallback(FallbackReason.OPEN, *given, **options)
         started = self._monotonic()
-        relative_cost, reason = _ask(self._model.policy, *asked, **more)
+        relative_cost, reason = _call(self._model.policy, *given, **options)
         ended = self._monotonic()
         if ended - started > self._budget_s:
             self._note_late(ended)
@@ -93,7 +95,7 @@ class Guard(Generic[P]):
         if reason is not None:
             self._count(reason)
         if relative_cost is None:
-            return self._ask_fallback(reason, *asked, **more)
+            return self._call_fallback(reason, *given, **options)
         return GuardedAnswer(relative_cost, self._model.name, reason)
 
     def _note_late(self, now: float) -> None:
@@ -102,28 +104,28 @@ class Guard(Generic[P]):
             self._late_in_a_row = LATE_IN_A_ROW - 1
             self._closed_from = now + OPEN_S
 
-    def _ask_fallback(
-        self, reason: FallbackReason | None, /, *asked: P.args, **more: P.kwargs
+    def _call_fallback(
+        self, reason: FallbackReason | None, /, *given: P.args, **options: P.kwargs
     ) -> GuardedAnswer:
-        relative_cost, _ = _ask(self._fallback.policy, *asked, **more)
+        relative_cost, _ = _call(self._fallback.policy, *given, **options)
         if relative_cost is None:
-            equal = np.ones(_shape_of(asked[0]), dtype=np.float32)
+            equal = np.ones(_shape_of(given[0]), dtype=np.float32)
             return GuardedAnswer(equal, "none", reason)
         return GuardedAnswer(relative_cost, self._fallback.name, reason)
 
 
-# Of the `where` head: features of nodes [B,N,16] and context [B,8].
+# The `where` head takes features of nodes [B,N,16] and context [B,8].
 WhereRule: TypeAlias = NamedPolicy[npt.NDArray[np.float32], npt.NDArray[np.float32]]
 WhereGuard: TypeAlias = Guard[npt.NDArray[np.float32], npt.NDArray[np.float32]]
 
 
-def _ask(
-    policy: Callable[P, Costs], /, *asked: P.args, **more: P.kwargs
+def _call(
+    policy: Callable[P, Costs], /, *given: P.args, **options: P.kwargs
 ) -> tuple[Costs | None, FallbackReason | None]:
     """Return the policy's costs, or None and the reason why they cannot be used."""
     try:
-        relative_cost = policy(*asked, **more)
-        if relative_cost.shape != _shape_of(asked[0]):
+        relative_cost = policy(*given, **options)
+        if relative_cost.shape != _shape_of(given[0]):
             return None, FallbackReason.ERROR
         if not np.isfinite(relative_cost).all():
             return None, FallbackReason.NOT_FINITE
@@ -133,7 +135,7 @@ def _ask(
 
 
 def _shape_of(candidates: object) -> tuple[int, ...]:
-    """Return decisions and candidates of features [B,N,…], or of the columns of starts."""
+    """Return the shape (decisions, candidates) of features [B,N,…] or of the columns of starts."""
     columns: Any = candidates.wait_s if isinstance(candidates, SlotColumns) else candidates
     shape: tuple[int, ...] = columns.shape[:2]
     return shape

@@ -1,4 +1,4 @@
-"""The heads that a bundle may hold, and how each one's graph is laid out."""
+"""The heads that a bundle may hold, and the layout of their graphs."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,14 @@ from greensched_policies.learned.onnx_policy import NODES_INPUT, SLOTS_INPUT
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """One head: its file, what its graph takes, and how fast it has to answer."""
+    """One head: its file, the inputs of its graph, and its time limit."""
 
     name: str
-    candidates_input: str  # [B,features,axis]; beside it the context, [B,8]
+    candidates_input: str  # [B,features,axis]; the other input is the context, [B,8]
     features: int
-    axis: str  # the candidates, as the layout calls them
-    most: int  # candidates that it is timed with
-    limit_s: float  # for so many
+    axis: str  # name of the candidates in the layout
+    most: int  # candidates in the timed self test
+    limit_s: float  # for that many
 
     @property
     def file(self) -> str:
@@ -25,15 +25,15 @@ class Head:
 
     @property
     def layout(self) -> str:
-        """What goes in and comes out, in words."""
+        """The inputs and the output, as text."""
         return (
             f"{self.candidates_input} [B,{self.features},{self.axis}], "
             f"context [B,{len(CONTEXT_FEATURES)}], costs [B,{self.axis}]"
         )
 
 
-# Five times the extender's default model budget: start-up runs on a busy machine.
+# The limit is five times the extender's default model budget: machines are busy at start-up.
 WHERE = Head("where", NODES_INPUT, len(NODE_FEATURES), "N", 5_000, 0.1)
-# A week of quarter hours. A replan of 10,000 workloads asks as often, a day of starts each.
+# A week of quarter hours. A replan of 10,000 workloads calls it for each, with a day of starts.
 WHEN = Head("when", SLOTS_INPUT, len(SLOT_FEATURES), "S", 672, 0.01)
 HEADS = {head.name: head for head in (WHERE, WHEN)}

@@ -1,4 +1,4 @@
-"""Runs an exported head in onnxruntime, with the signature of every policy."""
+"""Runs an exported head in onnxruntime, with the signature of a policy."""
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,8 @@ OUTPUT = "relative_cost"
 class OnnxPolicy:
     """A policy backed by one onnxruntime session on one CPU thread.
 
-    The graph's candidates are [B,features,N]: a layer is then one product of a small matrix with
-    long rows, where bias and Relu run along the rows.
+    The graph's candidates are [B,features,N], so that a layer multiplies a small matrix with long
+    rows, and bias and Relu work along the rows.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class OnnxPolicy:
     ) -> npt.NDArray[np.float32]:
         """Return the relative cost [B,N] for candidates [B,N,features] and `context` [B,8].
 
-        Those that are feature-major in memory, as they are encoded, are not copied.
+        Candidates that are feature-major in memory, as the encoder makes them, are not copied.
         """
         answer: npt.NDArray[np.float32] = self.session.run(
             [OUTPUT],
@@ -40,8 +40,8 @@ class OnnxPolicy:
 def open_session(graph: bytes) -> onnxruntime.InferenceSession:
     """Open a graph for small, frequent calls; onnxruntime's own exceptions pass through.
 
-    One thread that never spins: a small net gains nothing from more, and a spinning pool
-    takes the CPU that the rest of the service needs.
+    It uses one thread that never spins: a small net gains nothing from more, and a spinning pool
+    takes CPU from the rest of the service.
     """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -50,5 +50,5 @@ def open_session(graph: bytes) -> onnxruntime.InferenceSession:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.add_session_config_entry("session.inter_op.allow_spinning", "0")
     options.enable_cpu_mem_arena = False
-    options.log_severity_level = 4  # its warnings are no JSON log lines; failures raise
+    options.log_severity_level = 4  # its warnings are not JSON log lines; failures raise
     return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])

@@ -1,6 +1,6 @@
-"""The learned `when` head as a rule: what `WHEN_RULES` holds, for one workload at a time.
+"""Wraps the learned `when` head as a rule like those in `WHEN_RULES`, for one workload at a time.
 
-A rule sees candidate starts alone; the head also sees the workload, the weights and the nodes'
+A rule sees only candidate starts. The head also sees the workload, the weights and the nodes'
 memory, which are bound here.
 """
 
@@ -28,7 +28,7 @@ def when_policy(
 ) -> WhenPolicy:
     """Return the model as a rule for these workloads, [B] or numbers.
 
-    `mean_memory` is that of a node, in bytes.
+    `mean_memory` is the mean of the nodes, in bytes.
     """
     memory = np.asarray(mean_memory, dtype=np.float64)
 
@@ -40,9 +40,9 @@ def when_policy(
 
 
 class GuardedWhen:
-    """Asks the `when` model, and a rule where the model fails; it never raises.
+    """Calls the `when` model, and a rule if the model fails; it never raises.
 
-    One guard for all workloads: three late answers in a row, and the rule serves for a while.
+    All workloads share one guard: after three late answers in a row the rule serves for a while.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class GuardedWhen:
         rule_name, rule = fallback
         self._model = model
         self.guard: Guard[SlotColumns, WhenPolicy] = Guard(
-            NamedPolicy(name, _asked_as_bound),
+            NamedPolicy(name, _call_bound),
             NamedPolicy(rule_name, lambda slots, _: rule(slots)),
             budget_s=budget_s,
             monotonic=monotonic,
@@ -77,5 +77,5 @@ class GuardedWhen:
         return cost
 
 
-def _asked_as_bound(slots: SlotColumns, bound: WhenPolicy) -> Floats:
+def _call_bound(slots: SlotColumns, bound: WhenPolicy) -> Floats:
     return bound(slots)

@@ -1,4 +1,4 @@
-"""Which held work starts when, so that all of it fits: the planner of the operator.
+"""The operator's planner: chooses the starts of held work so that all of it fits.
 
 Imports `rules`, `encoding` and `costs`. Begin with `planning.py`.
 """

@@ -1,8 +1,8 @@
-"""What runs or is to run in each zone, slot by slot, and how full a run would find it.
+"""The cores that run or are planned in each zone and slot, and the load that a run would find.
 
-The same as `Plan`, `keep` and `watch_plan` of the simulator's `starts.py`; a test holds both equal.
-Here the maxima over 1, 2, 4 … slots stay up to date, as far as runs asked for them: between two
-changes of the plan there is one question, and a change touches few slots.
+The same as `Plan`, `keep` and `watch_plan` of the simulator's `starts.py`; a test compares both.
+Here the maxima over 1, 2, 4 … slots are kept up to date, as far as runs have needed them: there is
+one query between two changes of the plan, and a change touches few slots.
 """
 
 import math
@@ -11,13 +11,13 @@ import numpy as np
 
 from greensched_policies.costs.cost import Floats, Integers
 
-_LEAST_CORES = 1e-9  # a zone that lost its capacity is full instead of dividing by zero
+_LEAST_CORES = 1e-9  # a zone that lost its capacity counts as full, without dividing by zero
 
 
 class CorePlan:
-    """The cores that run or are to run in each zone, from `begin_s` on.
+    """The cores that run or are planned in each zone, from `begin_s` on.
 
-    Whatever touches a slot counts in all of it. What lies beyond the last slot counts in that one.
+    A run that touches a slot counts in all of it. Runs beyond the last slot count in that one.
     """
 
     def __init__(self, capacity: Floats, begin_s: float, slot_s: float, slots: int) -> None:
@@ -26,9 +26,9 @@ class CorePlan:
         self.capacity = np.maximum(capacity, _LEAST_CORES)  # [Z] cores of the zone's nodes
         self.begin_s = begin_s
         self.slot_s = slot_s
-        # [level,Z,slots]: the most cores in 2^level slots from each one on, or up to the last.
+        # [level,Z,slots]: the most cores within 2^level slots from each one, or up to the last.
         self._most = np.zeros((slots.bit_length(), capacity.size, slots))
-        self._levels = 1  # that are up to date
+        self._levels = 1  # the levels that are up to date
 
     @property
     def cores(self) -> Floats:
@@ -37,22 +37,24 @@ class CorePlan:
         return cores
 
     def keep(self, zone: int, begin_s: float, end_s: float, cpu_cores: float) -> None:
-        """Add cores from `begin_s` to `end_s`; negative ones take them out again.
+        """Add cores from `begin_s` to `end_s`; negative cores remove them again.
 
-        What ends before the plan begins leaves it as it is.
+        A run that ends before the plan begins changes nothing.
         """
         if end_s <= self.begin_s:
             return
         first, last = self._slots_of(begin_s, end_s)
         self._most[0, zone, first:last] += cpu_cores
         for level in range(1, self._levels):
-            self._raise(level, zone, max(first - (1 << level) + 1, 0), last)
+            self._update(level, zone, max(first - (1 << level) + 1, 0), last)
 
-    def _raise(self, level: int, zones: int | slice, first: int, last: int) -> None:
-        """Reckon one level anew, from the one below, for spans from `first` to `last`."""
+    def _update(self, level: int, zones: int | slice, first: int, last: int) -> None:
+        """Update one level from the level below, for spans from `first` to `last`."""
         half = 1 << (level - 1)
         shorter, longer = self._most[level - 1, zones], self._most[level, zones]
-        whole = max(min(last, longer.shape[-1] - half), first)  # then the second half is beyond
+        whole = max(
+            min(last, longer.shape[-1] - half), first
+        )  # after it the second half is beyond the end
         np.maximum(
             shorter[..., first:whole],
             shorter[..., first + half : whole + half],
@@ -62,7 +64,7 @@ class CorePlan:
             longer[..., whole:last] = shorter[..., whole:last]
 
     def widths(self, now_s: float, runtime_s: Floats) -> Integers:
-        """Return how many slots runs from `now_s` on touch; 0 where the runtime is infinite."""
+        """Return how many slots runs from `now_s` touch; 0 where the runtime is infinite."""
         slots = self.cores.shape[1]
         first = self._first(now_s)
         ends = np.ceil((now_s - self.begin_s + runtime_s) / self.slot_s)
@@ -70,13 +72,14 @@ class CorePlan:
         return np.where(np.isfinite(runtime_s), widths, 0.0).astype(np.int64)
 
     def busiest(self, now_s: float, widths: list[int], count: int, cpu_cores: float) -> Floats:
-        """Return the busiest share of cores over a run from each of `count` starts, [Z,count].
+        """Return the highest share of cores during a run from each of `count` starts, [Z,count].
 
-        With the run's own cores; `widths` as above. 0 where the width is.
+        The run's own cores are included. `widths` are those of `widths`; the share is 0 where one
+        is 0.
         """
         first, slots = self._first(now_s), self.cores.shape[1]
         found = np.empty((len(widths), count))
-        inside = min(count, slots - first)  # starts beyond the plan see its last slot
+        inside = min(count, slots - first)  # starts beyond the plan use its last slot
         if len(set(widths)) == 1 and widths[0]:
             self._most_over(slice(None), first, widths[0], found[:, :inside])
         else:
@@ -92,10 +95,10 @@ class CorePlan:
         return found
 
     def _most_over(self, zones: int | slice, first: int, width: int, into: Floats) -> None:
-        """Fill in the most cores over `width` slots from each on: two overlapping spans make it."""
+        """Fill in the most cores over `width` slots from each one, by two overlapping spans."""
         level = width.bit_length() - 1
         while self._levels <= level:
-            self._raise(self._levels, slice(None), 0, self.cores.shape[1])
+            self._update(self._levels, slice(None), 0, self.cores.shape[1])
             self._levels += 1
         most = self._most[level, zones]
         count, slots, later = into.shape[-1], most.shape[-1], first + width - (1 << level)

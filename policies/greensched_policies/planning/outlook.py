@@ -1,7 +1,7 @@
-"""What the grid is forecast to be on an even grid of slots, and its means over runs, many at once.
+"""The forecast of carbon and price in equal slots, and its means over many runs at once.
 
-The simulator's `forecast_window.py` reckons the same for one workload at a time; a test holds both
-equal.
+The simulator's `forecast_window.py` computes the same for one workload at a time; a test compares
+both.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.observation import LEAST_MAGNITUDE
 
 CARBON, PRICE = 0, 1  # rows of the values
-# Of what `seen_from` returns: each signal when a run begins, and its mean over the run.
+# Rows of the result of `seen_from`: each signal at a run's start, and its mean over the run.
 CARBON_AT_START, CARBON_OVER_RUN, PRICE_AT_START, PRICE_OVER_RUN = range(4)
 
 
@@ -21,24 +21,24 @@ CARBON_AT_START, CARBON_OVER_RUN, PRICE_AT_START, PRICE_OVER_RUN = range(4)
 class Outlook:
     """Carbon and price of Z zones in S slots, with running sums; the last slot's hold for ever.
 
-    Built once for all decisions that are made on one forecast.
+    Built once for all decisions on one forecast.
     """
 
     begin_s: float  # seconds since the epoch when the first slot begins
     slot_s: float
     values: Floats  # [2,Z,S] g/kWh and money per MWh; NaN: no data
-    known: Integers  # [Z] so many slots, from the first on, a forecast covers; others are estimates
+    known: Integers  # [Z] slots, from the first on, that a forecast covers; others are estimates
     held: Floats  # [2,Z,S] the values, 0 where there is no data
-    sums: Floats  # [2,Z,S] integral of what is held from the first slot's begin to each one's
+    sums: Floats  # [2,Z,S] integral of `held` from the first slot's begin to each slot's begin
     gaps: Integers  # [2,Z,S] slots without data before each one
 
     @property
     def zones(self) -> int:
-        """How many zones there are."""
+        """The number of zones."""
         return int(self.values.shape[1])
 
     def slots_ahead(self, now_s: float) -> Integers:
-        """Return how many starts from `now_s` on, one every slot, lie in known slots, [Z]."""
+        """Return the number of starts from `now_s`, one per slot, within known slots, [Z]."""
         begun = int((now_s - self.begin_s) // self.slot_s)
         return np.maximum(self.known - begun, 0)
 
@@ -52,8 +52,8 @@ def outlook_of(
 ) -> Outlook:
     """Return the outlook of [Z,S] values; NaN is no data, prices may be negative.
 
-    Without `known` the forecast covers all slots. Raises ValueError where shapes do not go
-    together, no slot is there, or a value is infinite.
+    Without `known` the forecast covers all slots. Raises ValueError when shapes do not
+    match, there is no slot, or a value is infinite.
     """
     if carbon_g_per_kwh.shape != price_per_mwh.shape or not carbon_g_per_kwh.size:
         raise ValueError(
@@ -66,7 +66,7 @@ def outlook_of(
     zones, slots = values.shape[1:]
     covered = np.full(zones, slots) if known is None else np.asarray(known, np.int64)
     if covered.shape != (zones,):
-        raise ValueError(f"known slots: {covered.shape}, needed is one number for each zone")
+        raise ValueError(f"known slots have shape {covered.shape}; give one number for each zone")
     missing = np.isnan(values)
     held = np.where(missing, 0.0, values)
     sums, gaps = np.zeros(values.shape), np.zeros(values.shape, np.int64)
@@ -76,10 +76,10 @@ def outlook_of(
 
 
 def seen_from(outlook: Outlook, now_s: float, runtime_s: Floats, count: int) -> Floats:
-    """Return carbon and price, at the start and over the run, from each of `count` starts.
+    """Return carbon and price at the start and over the run, for `count` starts, [4,B,Z,count].
 
-    [4,B,Z,count] for expected runtimes [B,Z], starts one slot apart from `now_s` on. NaN where data
-    is missing, and where the runtime is infinite: no node of the zone can take the workload.
+    Expected runtimes are [B,Z]; starts are one slot apart from `now_s` on. NaN where data is
+    missing, and where the runtime is infinite: no node of the zone can take the workload.
     """
     can_run = np.isfinite(runtime_s)
     runs_s = np.where(can_run, runtime_s, outlook.slot_s)[:, :, None]
@@ -105,13 +105,13 @@ def seen_from(outlook: Outlook, now_s: float, runtime_s: Floats, count: int) -> 
 
 
 def _slot_at(outlook: Outlook, since_begin_s: Floats) -> Integers:
-    """Return the place of the slot that holds at each time; the first before, the last after."""
+    """Return the index of the slot at each time; the first slot before, the last slot after."""
     places = (since_begin_s / outlook.slot_s).astype(np.int64)
     return np.clip(places, 0, outlook.values.shape[2] - 1, out=places)
 
 
 def _gather(table: Floats, places: Integers, into: Floats) -> Floats:
-    """Return a table's values, [Z,S], at places [B,Z,N]."""
+    """Write a table's values, [Z,S], at places [B,Z,N] into `into` and return it."""
     for zone in range(table.shape[0]):
         into[:, zone] = table[zone].take(places[:, zone])
     return into
@@ -120,7 +120,7 @@ def _gather(table: Floats, places: Integers, into: Floats) -> Floats:
 def _touches_gap(
     outlook: Outlook, signal: int, at: Integers, until: Integers, ended_s: Floats
 ) -> npt.NDArray[np.bool_] | slice:
-    """Tell which runs have a signal's data missing; an empty slice where none has."""
+    """Return which runs lack data of a signal; an empty slice if none does."""
     missing, gaps = np.isnan(outlook.values[signal]), outlook.gaps[signal]
     if not missing.any():
         return slice(0)
@@ -131,9 +131,9 @@ def _touches_gap(
 
 
 def fill_gaps(seen: Floats) -> Floats:
-    """Return what is seen, [4,B,Z,S], with each workload's mean where data is missing.
+    """Return the signals `seen`, [4,B,Z,S], with each workload's mean where data is missing.
 
-    1 where nothing is known. What misses no data is returned as it is, all else is copied.
+    The mean is 1 without any data. Only an array with missing data is copied.
     """
     missing = np.isnan(seen)
     if not missing.any():
@@ -146,9 +146,9 @@ def fill_gaps(seen: Floats) -> Floats:
 
 
 def weighed(seen: Floats, by_carbon: Floats, by_price: Floats) -> Floats:
-    """Return carbon and price over the run in one figure, [B,Z,S]: lower is better.
+    """Return the weighted sum of carbon and price over the run, [B,Z,S]; lower is better.
 
-    Each is relative to the mean of its magnitudes among a workload's candidates, and weighted, [B].
+    Each is relative to the mean of its magnitudes among a workload's candidates. Weights are [B].
     """
     carbon, price = seen[CARBON_OVER_RUN], seen[PRICE_OVER_RUN]
     weighted: Floats = carbon * (by_carbon / _mean_magnitude(carbon))[:, None, None]

@@ -1,8 +1,8 @@
-"""When each of many held workloads starts: the simulator's decision, in numpy, with two thresholds.
+"""Chooses when each of many held workloads starts, as the simulator does, with two thresholds.
 
-The operator's image carries no compiler, so `choose_start` here is the simulator's once more, and
-a test holds both equal. What is added is for people who wait: no start is put off that saves next
-to nothing, and no plan is changed for next to nothing.
+The operator's image has no compiler, so `choose_start` repeats the simulator's in numpy; a test
+compares both. The thresholds are added for people who wait: no start is delayed for a tiny saving,
+and no plan is changed for a tiny gain.
 """
 
 import math
@@ -32,28 +32,28 @@ NO_ZONE = -1  # of a workload that no node can take
 class Why(StrEnum):
     """Why a start was chosen."""
 
-    NO_CHOICE = "no-choice"  # the latest start is here, or nothing further on is forecast
+    NO_CHOICE = "no-choice"  # the latest start is now, or no later slot is forecast
     NOW_IS_BEST = "now-is-best"
     SAVES_TOO_LITTLE = "saves-too-little"  # a later start is better, but not worth the wait
     PLANNED = "planned"
-    KEPT = "kept"  # the plan so far stands, though another start may be a little better
-    NO_ZONE = "no-zone"  # no node can take it: the scheduler says why
+    KEPT = "kept"  # the earlier plan is kept; another start may be slightly better
+    NO_ZONE = "no-zone"  # no node can take it; the scheduler reports why
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Which differences are too small to act upon; shares of a cost's magnitude.
+    """Differences that are too small to act upon, as shares of a cost's magnitude.
 
-    Judged against the forecast itself: a grid that is always dirty, or always alike, holds nothing.
+    They compare starts within a forecast: on a constant grid, clean or dirty, no work is held.
     """
 
-    least_saving: float = 0.02  # below what forecasts err by, nobody should wait
-    least_change: float = 0.01  # each new forecast differs a little: plans should not jump
+    least_saving: float = 0.02  # a saving below the error of forecasts is not worth a wait
+    least_change: float = 0.01  # each new forecast differs a little; plans should be stable
 
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """What the grid is forecast to be over a run, and where that is; None: no data."""
+    """Forecast means of carbon and price over a run in a zone; None: no data."""
 
     zone: int
     runtime_s: float
@@ -63,33 +63,33 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """When a workload is to start, why, and what that is held against."""
+    """The chosen start of a workload, the reason, and the counterfactual."""
 
     start_s: float
-    run: Mean  # from the chosen start on, in the zone that then is best
+    run: Mean  # from the chosen start on, in the zone that is best then
     run_now: Mean  # if it ran now: the counterfactual, in the zone that is best now
-    saving: float  # share of the weighted cost that is saved by not starting as soon as possible
+    saving: float  # share of the weighted cost saved against the soonest start
     why: Why
     has_room: bool  # whether the plan keeps room at the chosen start
-    expected_s: float  # when it is to run, later than `start_s` where there is no room yet
-    kept_zone: int  # where and how long the plan keeps its cores
+    expected_s: float  # when it should run, later than `start_s` if there is no room yet
+    kept_zone: int  # where the plan keeps its cores, from `expected_s` on
     kept_until_s: float
-    lacks_room: bool = False  # it starts now, though a later start with room would be worth it
+    lacks_room: bool = False  # it starts now, because starts worth the wait have no room
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What runs already."""
+    """Work that already runs."""
 
     zone: int
-    until_s: float  # expected end; what is overdue counts until the slot's end
+    until_s: float  # expected end; overdue work counts for one more slot
     cpu_cores: float
 
 
 def plan_all(
     outlook: Outlook,
     plan: CorePlan,
-    asked: Sequence[StartRequest],
+    requests: Sequence[StartRequest],
     now_s: float,
     *,
     thresholds: Thresholds | None = Thresholds(),
@@ -97,36 +97,36 @@ def plan_all(
 ) -> list[Chosen]:
     """Choose the start of each workload, least slack first, and keep its room in `plan`.
 
-    The answers stand in the order of what was asked. Without thresholds they are the simulator's.
-    Raises ValueError where a workload has a runtime, cores or a latest start that is no number.
+    The answers are in the order of the requests. Without thresholds they equal the simulator's.
+    Raises ValueError when a workload's runtimes, cores or latest start are not valid numbers.
     """
-    _check(asked, outlook.zones)
+    _check(requests, outlook.zones)
     for run in running:
         until_s = max(run.until_s, now_s + outlook.slot_s)
         plan.keep(run.zone, now_s, until_s, run.cpu_cores)
-    counts = _counts(outlook, asked, now_s)
-    # Of equal slack the first asked: the sort is stable.
-    order = sorted(range(len(asked)), key=lambda place: asked[place].latest_s)
+    counts = _counts(outlook, requests, now_s)
+    # The sort is stable: of equal slack the first request comes first.
+    order = sorted(range(len(requests)), key=lambda place: requests[place].latest_s)
     found: dict[int, Chosen] = {}
     for count, alike in _blocks(order, counts):
-        block = block_of(outlook, plan, [asked[place] for place in alike], now_s, count)
+        block = block_of(outlook, plan, [requests[place] for place in alike], now_s, count)
         for row, place in enumerate(alike):
             found[place] = _decide(block, row, plan, now_s, thresholds)
-            _keep(plan, found[place], asked[place].cpu_cores)
-    return [found[place] for place in range(len(asked))]
+            _keep(plan, found[place], requests[place].cpu_cores)
+    return [found[place] for place in range(len(requests))]
 
 
-def _counts(outlook: Outlook, asked: Sequence[StartRequest], now_s: float) -> list[int]:
-    if not asked:
+def _counts(outlook: Outlook, requests: Sequence[StartRequest], now_s: float) -> list[int]:
+    if not requests:
         return []
-    latest_s = np.array([each.latest_s for each in asked])
-    runtime_s = np.stack([each.runtime_s for each in asked])
+    latest_s = np.array([each.latest_s for each in requests])
+    runtime_s = np.stack([each.runtime_s for each in requests])
     counts: list[int] = starts_to_choose(outlook, now_s, runtime_s, latest_s).tolist()
     return counts
 
 
 def _blocks(order: Sequence[int], counts: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
-    """Yield what follows upon each other with equally many starts, BLOCK at a time at most."""
+    """Yield consecutive workloads with equally many starts, at most BLOCK at a time."""
     for count, places in groupby(order, key=counts.__getitem__):
         alike = list(places)
         for first in range(0, len(alike), BLOCK):
@@ -136,23 +136,23 @@ def _blocks(order: Sequence[int], counts: Sequence[int]) -> Iterator[tuple[int, 
 def choose_start(
     outlook: Outlook,
     plan: CorePlan,
-    asked: StartRequest,
+    request: StartRequest,
     now_s: float,
     *,
     thresholds: Thresholds | None = Thresholds(),
 ) -> Chosen:
-    """Return the start of one workload that its rule likes best; the plan stays as it is.
+    """Return the start that a workload's rule prefers; the plan is not changed.
 
-    Starts are `now_s` and whole slots later, up to the latest start and while a forecast covers
-    them. Raises ValueError as `plan_all` does.
+    Starts are `now_s` and whole slots after it, up to the latest start and the end of the forecast.
+    Raises ValueError as `plan_all` does.
     """
-    _check([asked], outlook.zones)
-    (count,) = _counts(outlook, [asked], now_s)
-    return _decide(block_of(outlook, plan, [asked], now_s, count), 0, plan, now_s, thresholds)
+    _check([request], outlook.zones)
+    (count,) = _counts(outlook, [request], now_s)
+    return _decide(block_of(outlook, plan, [request], now_s, count), 0, plan, now_s, thresholds)
 
 
 def put_back(plan: CorePlan, chosen: Chosen, cpu_cores: float) -> None:
-    """Take out of the plan what was kept for a workload."""
+    """Remove from the plan the cores that it keeps for a workload."""
     _keep(plan, chosen, -cpu_cores)
 
 
@@ -161,28 +161,30 @@ def _keep(plan: CorePlan, chosen: Chosen, cpu_cores: float) -> None:
         plan.keep(chosen.kept_zone, chosen.expected_s, chosen.kept_until_s, cpu_cores)
 
 
-def _check(asked: Sequence[StartRequest], zones: int) -> None:
-    for place, each in enumerate(asked):
+def _check(requests: Sequence[StartRequest], zones: int) -> None:
+    for place, each in enumerate(requests):
         is_right = each.runtime_s.shape == (zones,) and bool((each.runtime_s > 0.0).all())
         if not is_right or math.isnan(each.latest_s) or not 0.0 <= each.cpu_cores < math.inf:
             raise ValueError(
                 f"workload {place}: runtimes {each.runtime_s}, latest start {each.latest_s}, "
-                f"{each.cpu_cores} cores; needed are {zones} runtimes above 0, and numbers"
+                f"{each.cpu_cores} cores; give {zones} runtimes above 0, and numbers"
             )
 
 
 def _decide(
     block: Block, row: int, plan: CorePlan, now_s: float, thresholds: Thresholds | None
 ) -> Chosen:
-    asked, widths = block.asked[row], block.widths[row]
+    request, widths = block.requests[row], block.widths[row]
     if not any(widths):
         return _unplaceable(now_s)
-    load = plan.busiest(now_s, widths, block.count, asked.cpu_cores)
+    load = plan.busiest(now_s, widths, block.count, request.cpu_cores)
     slots, zones = columns_of(block, row, load)
     busiest, weighted = slots.busiest_over_run[0], slots.weighted_over_run[0]
     place, why = 0, Why.NO_CHOICE
     if block.count > 1:
-        place, why = _best(slots.wait_s[0], asked.when(slots)[0], busiest, asked, now_s, thresholds)
+        place, why = _best(
+            slots.wait_s[0], request.when(slots)[0], busiest, request, now_s, thresholds
+        )
     soonest = _soonest(busiest) if place else 0
     saving = _saved_share(weighted, soonest, place)
     expected = place
@@ -200,7 +202,7 @@ def _decide(
         has_room=bool(busiest[place] <= FULL),
         expected_s=expected_s,
         kept_zone=zone,
-        kept_until_s=expected_s + float(asked.runtime_s[zone]),
+        kept_until_s=expected_s + float(request.runtime_s[zone]),
         lacks_room=lacks_room,
     )
 
@@ -209,21 +211,21 @@ def _best(
     waits_s: Floats,
     cost: Floats,
     busiest: Floats,
-    asked: StartRequest,
+    request: StartRequest,
     now_s: float,
     thresholds: Thresholds | None,
 ) -> tuple[int, Why]:
-    """Return the place of the start that costs least, or of the plan so far if that is as good.
+    """Return the place of the cheapest start, or of the earlier plan if that is about as good.
 
-    Costs are the rule's own: whoever changes the rule changes the plan.
+    The costs are the rule's, so another rule gives another plan.
     """
     best = int(cost.argmin())
     if not math.isfinite(cost[best]):
-        return 0, Why.NO_CHOICE  # a rule that rejects, or fails: the cluster's queue has it
+        return 0, Why.NO_CHOICE  # the rule rejects or fails: leave it to the cluster's queue
     why = Why.PLANNED if best else Why.NOW_IS_BEST
-    if thresholds is None or asked.kept_start_s is None:
+    if thresholds is None or request.kept_start_s is None:
         return best, why
-    kept = max(round((asked.kept_start_s - now_s) / (waits_s[1] - waits_s[0])), 0)
+    kept = max(round((request.kept_start_s - now_s) / (waits_s[1] - waits_s[0])), 0)
     if kept == best or kept >= cost.size or busiest[kept] > FULL >= busiest[best]:
         return best, Why.KEPT if kept == best and best else why
     if cost[kept] - cost[best] > thresholds.least_change * abs(cost[kept]):
@@ -232,9 +234,9 @@ def _best(
 
 
 def _soonest(busiest: Floats) -> int:
-    """Return the first start with room, where a workload would start if it were let go now.
+    """Return the first start with room, at which a workload would start if it were released now.
 
-    Now, if there is room nowhere.
+    If no start has room, return now.
     """
     return 0 if busiest[0] <= FULL else int((busiest <= FULL).argmax())
 
@@ -250,7 +252,7 @@ def _is_worth_it(saving: float, thresholds: Thresholds) -> bool:
 
 
 def _lacks_room(busiest: Floats, weighted: Floats, thresholds: Thresholds) -> bool:
-    """Tell whether some start would be worth the wait if the plan had room for it."""
+    """Return whether some start would be worth the wait if the plan had room for it."""
     full = busiest > FULL
     if not full.any():
         return False
@@ -264,7 +266,7 @@ def _mean(block: Block, row: int, zone: int, place: int) -> Mean:
     carbon, price = raw[CARBON_OVER_RUN], raw[PRICE_OVER_RUN]
     return Mean(
         zone=zone,
-        runtime_s=float(block.asked[row].runtime_s[zone]),
+        runtime_s=float(block.requests[row].runtime_s[zone]),
         carbon_g_per_kwh=None if math.isnan(carbon) else carbon,
         price_per_mwh=None if math.isnan(price) else price,
     )

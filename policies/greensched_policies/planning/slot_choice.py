@@ -1,8 +1,7 @@
-"""In which slots work runs that may be suspended: `pausing.planned_slots` in numpy alone.
+"""Chooses the slots of work that may be suspended: `pausing.planned_slots` in plain numpy.
 
-The operator's image carries no compiler, and Bellman's recursion in plain Python takes a second
-for a job of a day. Here one step of it is done for all that may be left at once; a test holds both
-equal.
+The operator's image has no compiler, and Bellman's recursion in plain Python takes a second for a
+job of a day. Here one step of it covers all numbers of slots left at once; a test compares both.
 """
 
 import math
@@ -32,7 +31,7 @@ def choose_slots(
     *,
     is_running: bool,
 ) -> tuple[Slots, float]:
-    """Return in which slots work runs, and what that costs: the answer of `planned_slots`."""
+    """Return the slots in which work runs, and their cost, as `planned_slots` does."""
     in_one = min(max(_slots_for(runtime_s, slot_s), 1), cost.size)
     through = _without_a_pause(cost, in_one, is_running=is_running)
     least = cost_of(through, cost, runtime_s / slot_s)
@@ -56,14 +55,14 @@ def choose_slots(
 def cheapest_slots(cost: Floats, needed: int, restart: float, *, is_running: bool) -> Slots:
     """Return the slots that `pausing.cheapest_slots` chooses."""
     slots, units = cost.size, _whole(cost)
-    again = np.full(slots, np.inf) if math.isinf(restart) else restart * np.abs(units)
+    resuming = np.full(slots, np.inf) if math.isinf(restart) else restart * np.abs(units)
     before, running, suspended = (np.full(needed + 1, np.inf) for _ in range(3))
     before[0] = running[0] = suspended[0] = 0.0
     runs = np.zeros((slots, 3, needed + 1), np.bool_)
     for slot in range(slots - 1, -1, -1):
         most = min(needed, slots - slot)
         run = units[slot] + running[:most]
-        resumed = run + again[slot]
+        resumed = run + resuming[slot]
         left = slice(1, most + 1)
         runs[slot, BEFORE, left] = run <= before[left]
         runs[slot, RUNNING, left] = run <= suspended[left]
@@ -75,12 +74,12 @@ def cheapest_slots(cost: Floats, needed: int, restart: float, *, is_running: boo
 
 
 def cost_of(chosen: Slots, cost: Floats, slots: float) -> float:
-    """Return what running for so many slots costs in those chosen; the last may take less."""
+    """Return the cost of running for `slots` in the chosen ones; the last may be used in part."""
     return float(cost[chosen] @ shares(chosen, slots))
 
 
 def shares(chosen: Slots, slots: float) -> Floats:
-    """Return how much of each chosen slot is run in: all of it, but in the last of so many."""
+    """Return the used share of each chosen slot: 1, or less for the last of `slots`."""
     used: Floats = np.clip(slots - np.arange(int(chosen.sum())), 0.0, 1.0)
     return used
 
@@ -97,7 +96,7 @@ def _without_a_pause(cost: Floats, needed: int, *, is_running: bool) -> Slots:
 
 
 def _whole(cost: Floats) -> Floats:
-    """Return costs as whole numbers, billionths of the greatest: their sums are exact."""
+    """Return costs as whole numbers, in billionths of the greatest, so that sums are exact."""
     units: Floats = np.round(cost / unit_of(cost))
     return units
 

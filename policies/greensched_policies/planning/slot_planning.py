@@ -1,7 +1,7 @@
-"""In which slots of the forecast a workload runs that may be suspended, and in which zone.
+"""Chooses the slots of the forecast and the zone for a workload that may be suspended.
 
-The simulator's `choose_runs` once more, for the operator, which has no compiler; a test holds both
-equal. What is added are the thresholds of `planning`: nobody is stopped for next to nothing.
+This repeats the simulator's `choose_runs` for the operator, which has no compiler; a test compares
+both. The thresholds of `planning` are added: no work is suspended for a tiny saving.
 """
 
 import math
@@ -33,26 +33,26 @@ _ROUNDING = 1e-9  # of a slot
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interruptible:
-    """One workload that may be suspended, and what is left of it to do."""
+    """One workload that may be suspended, and its remaining work."""
 
-    runtime_s: Floats  # [Z] expected of what is left; infinite where no node can take it
-    latest_s: float  # when it must run again at the latest, and then to its end, without a pause
+    runtime_s: Floats  # [Z] expected, of remaining work; infinite where no node can take it
+    latest_s: float  # when it must run at the latest, and then to its end without a pause
     cpu_cores: float
     weights: Weights
     when: WhenPolicy
-    restart_s: float  # what being suspended once takes
+    restart_s: float  # the time that one suspension costs
     most_restarts: float
     running_in: int = NO_ZONE  # the zone in which it runs now
-    from_s: float = -math.inf  # if it does not run on now, it does not before
-    kept_start_s: float | None = None  # what was planned before
+    from_s: float = -math.inf  # it does not run before, unless it continues now
+    kept_start_s: float | None = None  # the start planned before
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlotPlan:
-    """The slots in which a workload runs, and what that is held against."""
+    """The slots in which a workload runs, and the counterfactual."""
 
     chosen: Chosen
-    run_segments: tuple[tuple[float, float], ...]  # begin and end, for which to keep room
+    run_segments: tuple[tuple[float, float], ...]  # begin and end of each, to keep room for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,11 +63,11 @@ class _View:
     zone: int
     now_s: float
     slot_s: float
-    cost: Floats  # [S] of a slot, by the rule
-    weighted: Floats  # [S] the same, money and carbon alone
+    cost: Floats  # [S] of each slot, by the rule
+    weighted: Floats  # [S] money and carbon only
     seen: Floats  # [4,S]
     busiest: Floats  # [S]
-    first: int  # in which it may run, unless it runs on
+    first: int  # the first slot in which it may run, unless it continues now
 
     @property
     def runtime_s(self) -> float:
@@ -86,11 +86,11 @@ def plan_slots(
     *,
     thresholds: Thresholds | None,
 ) -> SlotPlan | None:
-    """Return the slots that ask least by its when rule; the plan stays as it is.
+    """Return the cheapest slots by the workload's when rule; the plan is not changed.
 
-    Slots begin at `now_s`. None where it has no choice: it may not wait for a slot, no zone can
-    take it, or nobody forecasts that far; then it runs on, or is planned as all else is. Without
-    thresholds the answer is the simulator's.
+    Slots begin at `now_s`. Return None if there is no choice: the workload may not wait for a
+    slot, no zone can take it, or the forecast is too short. It then continues, or is planned like
+    other work. Without thresholds the answer equals the simulator's.
     """
     spare = _spare_slots(outlook, work, now_s)
     needed = _needed(work.runtime_s, outlook.slot_s)
@@ -125,7 +125,7 @@ def plan_slots(
 def slot_columns(
     outlook: Outlook, plan: CorePlan, work: Interruptible, now_s: float, count: int
 ) -> tuple[Floats, SlotColumns]:
-    """Return what is forecast, [4,Z,S], and what a when rule sees of slots, a row for each zone.
+    """Return the forecast, [4,Z,S], and the columns for a when rule, with a row for each zone.
 
     Carbon, price and load "over the run" are those over the slot.
     """
@@ -153,7 +153,7 @@ def _needed(runtime_s: Floats, slot_s: float) -> Integers:
 
 
 def _first(work: Interruptible, now_s: float, slot_s: float) -> int:
-    """Return the slot in which it may run again; what waits may start within one."""
+    """Return the first slot in which work may run; waiting work may start within a slot."""
     if work.from_s <= now_s:
         return 0
     slots = (work.from_s - now_s) / slot_s
@@ -161,7 +161,7 @@ def _first(work: Interruptible, now_s: float, slot_s: float) -> int:
 
 
 def _cheapest(view: _View) -> tuple[Slots, float]:
-    """Return the cheapest slots, and what they cost; none before the first but of a run now."""
+    """Return the cheapest slots and their cost; only continued work runs before `view.first`."""
     chosen, total = _choose(view, 0, view.runtime_s, is_running=view.is_running)
     if chosen[0] if view.is_running else not view.first:
         return chosen, total
@@ -177,7 +177,7 @@ def _cheapest(view: _View) -> tuple[Slots, float]:
 
 
 def _choose(view: _View, first: int, runtime_s: float, *, is_running: bool) -> tuple[Slots, float]:
-    """Return the cheapest slots from one on."""
+    """Return the cheapest slots from `first` on, and their cost."""
     work, slot_s = view.work, view.slot_s
     one = (np.array([[each]]) for each in (work.restart_s, view.runtime_s, slot_s))
     restart = float(pause_if_worth(PauseColumns(*one))[0, 0])
@@ -189,7 +189,7 @@ def _choose(view: _View, first: int, runtime_s: float, *, is_running: bool) -> t
 
 
 def _at_once(view: _View) -> Slots:
-    """Return the slots of a run without a pause, as soon as it may."""
+    """Return the slots of a run without a pause, as soon as possible."""
     first = 0 if view.is_running else min(view.first, view.cost.size - 1)
     chosen = np.zeros(view.cost.size, np.bool_)
     chosen[first : first + _slots(view.runtime_s, view.slot_s)] = True
@@ -197,7 +197,7 @@ def _at_once(view: _View) -> Slots:
 
 
 def _judged(view: _View, chosen: Slots, total: float, thresholds: Thresholds | None) -> SlotPlan:
-    """Return a choice as a plan; another where it saves too little, or changes too little."""
+    """Return the choice as a plan, or another one if it saves or changes too little."""
     now, why = _at_once(view), Why.PLANNED
     if thresholds is not None and view.work.kept_start_s is not None and not view.is_running:
         chosen, why = _kept(view, chosen, total, view.work.kept_start_s, thresholds.least_change)
@@ -213,7 +213,7 @@ def _judged(view: _View, chosen: Slots, total: float, thresholds: Thresholds | N
 def _kept(
     view: _View, chosen: Slots, total: float, kept_start_s: float, least_change: float
 ) -> tuple[Slots, Why]:
-    """Return the choice, or the one that starts where it was planned to, if about as good."""
+    """Return the choice, or slots from the earlier planned start if they are about as good."""
     place = round((kept_start_s - view.now_s) / view.slot_s)
     needed = _slots(view.runtime_s, view.slot_s)
     if place == chosen.argmax():
@@ -263,7 +263,7 @@ def _plan_of(view: _View, chosen: Slots, now: Slots, saving: float, why: Why) ->
 
 
 def _edges(chosen: Slots) -> tuple[list[int], list[int]]:
-    """Return the begin of each run segment, and the end."""
+    """Return the first slots of the run segments, and the slots after their ends."""
     steps = np.diff(np.concatenate(([0], chosen.astype(np.int8), [0])))
     return np.flatnonzero(steps > 0).tolist(), np.flatnonzero(steps < 0).tolist()
 

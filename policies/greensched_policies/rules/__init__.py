@@ -1,5 +1,5 @@
 """The rules of the literature and our own, and the catalogue that names them.
 
-A file for each kind. A rule imports `costs` and `encoding` only, and no other file of rules; it may
-stand in its kind's file or in one of its own. Begin with `catalogue.py`.
+There is a file for each kind; a rule is in that file or in a separate one. It imports only `costs`
+and `encoding`, and no other file of rules. Begin with `catalogue.py`.
 """

@@ -9,7 +9,7 @@ import numpy as np
 from greensched_policies.costs.capping import CapColumns
 from greensched_policies.costs.cost import Floats
 
-LATE_J = 1e9  # dearer than any power cap that is in time
+LATE_J = 1e9  # more than the cost of any power cap that keeps deadlines
 CLEAN = 1.0 + 1e-9  # a steady grid's mean may be off its value by the last digit
 
 
@@ -28,22 +28,21 @@ def cap_60(nodes: CapColumns) -> Floats:
 
 
 def cap_frugal(nodes: CapColumns) -> Floats:
-    """Return the joules of a second's work at full speed, [B,L], raised where something is late.
+    """Return the joules of a second's work at full speed, [B,L], raised where deadlines are missed.
 
-    (watts above idle + those that keep the node awake) / speed: what Zeus minimises with its weight
-    on energy alone (You, Chung and Chowdhury, NSDI 2023), with the deadlines of what runs there as
-    its limit; who waits for room waits longer. Where nothing can be in time any more, there is no
-    cap.
+    That is (watts above idle + those that keep the node awake) / speed, as Zeus minimises with its
+    weight on energy alone (You, Chung and Chowdhury, NSDI 2023), but within the deadlines of
+    running work. Jobs that wait for room wait longer. If no cap keeps the deadlines, none is set.
     """
     joules = (nodes.power_w + nodes.kept_awake_w) / nodes.speed
     return joules + (1.0 - nodes.keeps_deadlines) * LATE_J * (2.0 - nodes.power_cap)
 
 
 def cap_when_dirty(nodes: CapColumns) -> Floats:
-    """Return a cost, [B,L]: at most the day's mean intensity full speed, else the lowest in time.
+    """Return a cost, [B,L], least at full speed up to the day's mean intensity, else at a low cap.
 
-    Ours: what suspending in dirty hours is to work that can stop, for work that cannot. Where
-    nothing can be in time any more, there is no cap.
+    Above the mean it is least at the lowest cap that keeps deadlines. Ours: like suspending in
+    dirty hours, for work that cannot be suspended. If no cap keeps the deadlines, none is set.
     """
     slowed = nodes.power_cap + 2.0 * (1.0 - nodes.keeps_deadlines) * (2.0 - nodes.power_cap)
     return np.where(nodes.dirtiness > CLEAN, slowed, 1.0 - nodes.power_cap)

@@ -77,15 +77,15 @@ WHERE_RULES: dict[str, WherePolicy] = {
     "weighted-cost": weighted_cost,
 }
 
-# Those of the where rules that look at what a run costs, takes and emits on a node, and not at what
-# room it leaves there (ROOM_FEATURES): the simulator need not reckon that for them.
+# Where rules that look at a run's cost, time and carbon on a node, but not at the room left there
+# (ROOM_FEATURES): the simulator does not compute that for them.
 BLIND_TO_ROOM = frozenset({
     "carbon-threshold", "fastest", "first-fit", "least-carbon", "least-cost", "least-energy",
     "topsis", "weighted-cost",
 })  # fmt: skip
 
-# candidate starts [B,S] -> cost [B,S], lower is better; of equal ones the earliest is taken. What
-# costs infinity is no choice, and where nothing else is left the workload is rejected.
+# candidate starts [B,S] -> cost [B,S], lower is better; of equal ones the earliest is taken. A
+# start of infinite cost is never taken; if all costs are infinite, the workload is rejected.
 WhenPolicy = Callable[[SlotColumns], Floats]
 
 WHEN_RULES: dict[str, WhenPolicy] = {
@@ -143,14 +143,14 @@ PAUSE_RULES: dict[str, PausePolicy] = {
     "pause-freely": pause_freely,
     "pause-if-worth": pause_if_worth,
     "run-through": run_through,
-    "scale-freely": pause_freely,  # and see SCALE_RULES
+    "scale-freely": pause_freely,  # also in SCALE_RULES
 }
 
-# Those of the pause rules under which elastic work also has more workers or fewer: see `scaling`.
+# Pause rules that also change the number of workers of elastic work: see `scaling`.
 SCALE_RULES = frozenset({"scale-freely"})
 
-# Deliberately bad, for tests and teaching: the simulator alone knows them, and only by their names.
+# Deliberately bad, for tests and teaching: only the simulator accepts them, and only by name.
 BAD_WHEN_RULES: dict[str, WhenPolicy] = {"reject-all": reject_all, "reject-long": reject_long}
 
-# Those of the when rules that may reject a workload; all others give finite costs.
+# When rules that may reject a workload; all others give finite costs.
 MAY_REJECT = frozenset({"reject-all", "reject-long"})

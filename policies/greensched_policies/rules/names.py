@@ -1,4 +1,4 @@
-"""The names of all rules by kind, for who needs no rule itself, and so no numpy.
+"""The names of all rules by kind, for code that needs no rule itself, and so no numpy.
 
 Written by `make docs` from catalogue.py; changes by hand are lost.
 """

@@ -18,7 +18,7 @@ def first_come(queue: QueueColumns) -> Floats:
 
 
 def shortest_first(queue: QueueColumns) -> Floats:
-    """Return the expected runtime, [B,Q] (SJF): least mean wait where all run one by one.
+    """Return the expected runtime, [B,Q] (SJF): the least mean wait if jobs run one by one.
 
     Smith, "Various optimizers for single-stage production", Naval Research Logistics Quarterly 3,
     1956.
@@ -27,7 +27,7 @@ def shortest_first(queue: QueueColumns) -> Floats:
 
 
 def longest_first(queue: QueueColumns) -> Floats:
-    """Return less the expected runtime, [B,Q] (LJF): the long jobs do not stand alone at the end.
+    """Return the negative expected runtime, [B,Q] (LJF): no long job is left alone at the end.
 
     Graham, "Bounds on multiprocessing timing anomalies", SIAM J. Applied Mathematics 17(2), 1969
     (LPT).

@@ -11,12 +11,12 @@ from greensched_policies.costs.pausing import PauseColumns
 
 
 def run_through(work: PauseColumns) -> Floats:
-    """Return infinity for each workload, [B,N]. What clusters without a checkpoint do."""
+    """Return infinity for each workload, [B,N]. What clusters without checkpoints do."""
     return np.full(work.restart_s.shape, np.inf)
 
 
 def pause_freely(work: PauseColumns) -> Floats:
-    """Return 0 for each workload, [B,N]: nothing beside the time that it takes.
+    """Return 0 for each workload, [B,N]: resuming costs only the time that it takes.
 
     The interruptible workloads of Wiesner et al., "Let's Wait Awhile", Middleware 2021, and of the
     suspend-resume policies that GAIA (Hanafy et al., ASPLOS 2024) compares with.
@@ -25,11 +25,11 @@ def pause_freely(work: PauseColumns) -> Floats:
 
 
 def pause_if_worth(work: PauseColumns) -> Floats:
-    """Return what resuming takes, in slots of running, [B,N].
+    """Return the time to resume, in slots of running, [B,N].
 
-    Ours: that is restart_s / slot_s, at the cost of the slot in which the work is resumed, and thus
-    for when rules whose cost is one of running: windows, not thresholds. Startup draws power as
-    work does, or less: Opitz's thesis measured 7.5 % more energy for one checkpoint and resume of a
+    Ours: restart_s / slot_s, at the cost of the slot in which the work is resumed. So it suits when
+    rules whose cost is one of running: windows, not thresholds. Startup draws at most as much power
+    as work: Opitz's thesis measured 7.5 % more energy for one checkpoint and resume of a
     training of two minutes.
     """
     return work.restart_s / work.slot_s

@@ -21,7 +21,7 @@ def sleep_at_once(nodes: SleepColumns) -> Floats:
 
     Turning servers off when they fall idle ("INSTANTOFF") of Gandhi, Gupta, Harchol-Balter and
     Kozuch, "Optimality analysis of energy-performance trade-off for server farm management",
-    Performance Evaluation 67, 2010: best where waking is cheap beside the pauses.
+    Performance Evaluation 67, 2010: best where waking is cheap compared with the pauses.
     """
     return np.where(nodes.saved_w > 0.0, 0.0, np.inf)
 
@@ -38,11 +38,11 @@ def sleep_after_10m(nodes: SleepColumns) -> Floats:
 def sleep_at_break_even(nodes: SleepColumns) -> Floats:
     """Return the seconds, [B,N], after which idling has cost as much as waking will.
 
-    wake_j / saved_w, infinity where sleep saves nothing. However long the pauses are, this takes at
-    most twice the energy that knowing their length would: Irani, Shukla and Gupta, "Online
+    That is wake_j / saved_w, infinity where sleep saves nothing. Whatever the pauses, this takes at
+    most twice the energy of a rule that knows their lengths: Irani, Shukla and Gupta, "Online
     strategies for dynamic power management in systems with multiple power-saving states", ACM TECS
     2(3), 2003. It is the t_wait of Gandhi, Gupta, Harchol-Balter and Kozuch's DELAYEDOFF
-    (Performance Evaluation 67, 2010) without its routing, which is for `where` rules.
+    (Performance Evaluation 67, 2010) without its routing, which `where` rules do.
     """
     saves = nodes.saved_w > 0.0
     return np.where(saves, nodes.wake_j / np.where(saves, nodes.saved_w, 1.0), np.inf)

@@ -20,7 +20,7 @@ def lowest_slot(slots: SlotColumns) -> Floats:
     """Return the carbon intensity at each start, [B,S].
 
     Lowest-Slot of Hanafy et al., "Going Green for Less Green: Optimizing the Cost of Reducing Cloud
-    Carbon Emissions" (GAIA), ASPLOS 2024. It knows nothing of how long the workload runs.
+    Carbon Emissions" (GAIA), ASPLOS 2024. It ignores how long the workload runs.
     """
     return slots.carbon_at_start.copy()
 
@@ -42,15 +42,15 @@ def cheapest_window(slots: SlotColumns) -> Floats:
 def planned_window(slots: SlotColumns) -> Floats:
     """Return the weighted relative cost of the run from each start plus that of overload, [B,S].
 
-    Lowest-Window takes capacity for endless: all that may wait starts in the same clean hour, finds
-    no room there and ends late. Here what was planned before is respected.
+    Lowest-Window assumes unlimited capacity: all work that may wait starts in the same clean hour,
+    finds no room there and ends late. This rule respects earlier plans.
     """
     weighted = slots.weighted_over_run
     return with_overload(weighted, slots.busiest_over_run, spread_of(weighted))
 
 
 def carbon_time(slots: SlotColumns) -> Floats:
-    """Return less the saving per second from now to the finish, [B,S]; now is 0.
+    """Return the negative saving per second from now to the finish, [B,S]; now is 0.
 
     Carbon-Time of Hanafy et al., GAIA, ASPLOS 2024: the greatest (C(now) − C(start)) over
     (wait + runtime), C being the carbon of the whole run.
@@ -62,9 +62,9 @@ def carbon_time(slots: SlotColumns) -> Floats:
 def clean_threshold(slots: SlotColumns) -> Floats:
     """Return the wait, [B,S], raised where carbon at the start is above its 30th percentile.
 
-    The threshold of Souza et al., "Ecovisor", ASPLOS 2023: it decides the start, and of work that
-    may be suspended all slots. GAIA's artifact takes the percentile over the day after arrival,
-    here it is that of the candidate starts, so that one of them always is clean enough.
+    The threshold of Souza et al., "Ecovisor", ASPLOS 2023: it decides the start, and every slot of
+    work that may be suspended. GAIA's artifact takes the percentile over the day after arrival;
+    this rule takes that of the candidate starts, so that one of them is always clean enough.
     """
     return wait_until_low(slots.wait_s, slots.carbon_at_start)
 
@@ -72,7 +72,7 @@ def clean_threshold(slots: SlotColumns) -> Floats:
 def price_threshold(slots: SlotColumns) -> Floats:
     """Return the wait, [B,S], raised where the price at the start is above its 30th percentile.
 
-    As `clean_threshold`, Ecovisor's threshold without suspension, on the price.
+    As `clean_threshold`: Ecovisor's threshold without suspension, applied to the price.
     """
     return wait_until_low(slots.wait_s, slots.price_at_start)
 
@@ -83,5 +83,5 @@ def reject_all(slots: SlotColumns) -> Floats:
 
 
 def reject_long(slots: SlotColumns) -> Floats:
-    """Return the wait of each start, [B,S]; infinity where the run, begun now, takes over 1 h."""
+    """Return the wait of each start, [B,S]; infinity if a run from now takes over 1 h."""
     return slots.wait_s + np.where(slots.runtime_s[:, :1] > LONG_S, np.inf, 0.0)

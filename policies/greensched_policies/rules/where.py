@@ -30,17 +30,17 @@ from greensched_policies.encoding.observation import (
 # Relative to the candidates, not in grams: a fixed number of grams lets everything pass on a
 # clean grid and nothing on a dirty one.
 DIRTY = 1.0
-LEAST_WEIGHT = 1e-6  # weights that are all zero give 0 for everyone: no preference
+LEAST_WEIGHT = 1e-6  # if all weights are zero, each cost is 0: no preference
 TOPSIS_CRITERIA = ((COST, WEIGHT_COST), (CARBON, WEIGHT_CARBON), (SLOWDOWN, WEIGHT_PERFORMANCE))
 
 
 def first_fit(
     nodes: npt.NDArray[np.float32], context: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Return each candidate's place relative to the mean place, [B,N], the first the cheapest.
+    """Return each candidate's place relative to the mean place, [B,N]; the first is cheapest.
 
     First fit of Garey, Graham and Ullman, "Worst-case analysis of memory allocation algorithms",
-    STOC 1972: candidates have room, so the first of them is where it fits first.
+    STOC 1972: all candidates have room, so the first one is the first fit.
     """
     batch, count = nodes.shape[0], nodes.shape[1]
     relative_cost = np.empty((batch, count), dtype=np.float32)
@@ -54,8 +54,8 @@ def fastest(
     """Return each candidate's relative expected runtime, [B,N].
 
     Minimum completion time (MCT) of Maheswaran et al., "Dynamic matching and scheduling of a class
-    of independent tasks onto heterogeneous computing systems", HCW 1999. On candidates, which have
-    room now, what starts now ends after its runtime.
+    of independent tasks onto heterogeneous computing systems", HCW 1999. Candidates have room
+    now, so completion takes just the runtime.
     """
     return nodes[:, :, SLOWDOWN].copy()
 
@@ -77,7 +77,7 @@ def least_cost(
 ) -> npt.NDArray[np.float32]:
     """Return each candidate's relative money, [B,N]; relative energy where a price is missing.
 
-    Following the price between sites is Qureshi et al., "Cutting the Electric Bill for
+    The choice of sites by price follows Qureshi et al., "Cutting the Electric Bill for
     Internet-Scale Systems", SIGCOMM 2009.
     """
     return nodes[:, :, COST].copy()
@@ -89,8 +89,8 @@ def least_carbon(
     """Return each candidate's relative carbon, [B,N]; all 1 where carbon is not known.
 
     Marginal energy times the zone's carbon intensity, as low-carbon Kubernetes schedulers do
-    by region (James and Schien, "A Low Carbon Kubernetes Scheduler", ICT4S 2019), here by the
-    joules that the workload adds as well.
+    by region (James and Schien, "A Low Carbon Kubernetes Scheduler", ICT4S 2019), here also
+    by the joules that the workload adds.
     """
     return nodes[:, :, CARBON].copy()
 
@@ -98,7 +98,7 @@ def least_carbon(
 def bin_pack(
     nodes: npt.NDArray[np.float32], context: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Return 1.5 less the mean of CPU and memory use after placement, [B,N], 0.5 when full.
+    """Return 1.5 minus the mean of CPU and memory use after placement, [B,N], 0.5 when full.
 
     kube-scheduler's NodeResourcesFit with strategy MostAllocated (CPU and memory, weight 1
     each), on expected utilisation instead of requested CPU. The energy-only baseline.
@@ -122,13 +122,13 @@ def spread(
 def kubernetes_default(
     nodes: npt.NDArray[np.float32], context: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Return 0.5 plus the mean use after placement plus a quarter of what imbalance grows, [B,N].
+    """Return 0.5 plus mean use after placement plus a quarter of the growth in imbalance, [B,N].
 
     The sum of kube-scheduler's default scores that differ between nodes with room, weight 1 each,
-    over 100 and turned round. NodeResourcesFit: LeastAllocated, 1 − (cpu + memory) / 2.
+    divided by 100 and inverted. NodeResourcesFit: LeastAllocated, 1 − (cpu + memory) / 2.
     NodeResourcesBalancedAllocation since v1.36 (kubernetes#135573): 0.75 plus half of
-    |cpu − memory| / 2 before less the same after. Upstream takes requested CPU and whole
-    hundredths, this rule expected utilisation and no rounding; GPUs score nothing in either.
+    |cpu − memory| / 2 before minus the same after. Upstream takes requested CPU and rounds to
+    hundredths; this rule takes expected utilisation without rounding. Neither scores GPUs.
     """
     share = context[:, MEMORY_SHARE].copy().reshape((-1, 1))
     asked = share / np.maximum(nodes[:, :, MEMORY_SIZE], np.float32(1e-6))
@@ -147,7 +147,7 @@ def carbon_threshold(
 
     A zone is dirty when its carbon intensity over the run is above the candidates' mean. The
     threshold policy of Souza et al., "Ecovisor", ASPLOS 2023, which pauses work above a carbon
-    threshold, carried from time to place. Without carbon data no zone is dirty.
+    threshold, applied to places instead of times. Without carbon data no zone is dirty.
     """
     energy = nodes[:, :, ENERGY]
     is_dirty = nodes[:, :, ZONE_CARBON] > np.float32(DIRTY * 1.0001)  # float32 of the mean
@@ -160,18 +160,18 @@ def carbon_threshold(
 def weighted_cost(
     nodes: npt.NDArray[np.float32], context: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Return (w_energy·cost + w_carbon·carbon + w_perf·slowdown) / (sum of weights), [B,N].
+    """Return (w_cost·cost + w_carbon·carbon + w_perf·slowdown) / (sum of weights), [B,N].
 
-    The reward of training and reports, r = −(w_energy·cost + w_carbon·carbon + w_perf·penalty),
+    The reward of training and reports, r = −(w_cost·cost + w_carbon·carbon + w_perf·penalty),
     for one placement and relative to its candidates: about 1 for an average candidate.
     """
     relative_cost = np.empty(nodes.shape[:2], dtype=np.float32)
     for row in range(nodes.shape[0]):
-        by_energy, by_carbon = context[row, WEIGHT_COST], context[row, WEIGHT_CARBON]
+        by_cost, by_carbon = context[row, WEIGHT_COST], context[row, WEIGHT_CARBON]
         by_performance = context[row, WEIGHT_PERFORMANCE]
-        total = np.maximum(by_energy + by_carbon + by_performance, np.float32(LEAST_WEIGHT))
+        total = np.maximum(by_cost + by_carbon + by_performance, np.float32(LEAST_WEIGHT))
         relative_cost[row] = (
-            nodes[row, :, COST] * (by_energy / total)
+            nodes[row, :, COST] * (by_cost / total)
             + nodes[row, :, CARBON] * (by_carbon / total)
             + nodes[row, :, SLOWDOWN] * (by_performance / total)
         )
@@ -184,18 +184,16 @@ def keids(
     """Return the mean of relative energy, relative carbon and 0.5 plus interference, [B,N].
 
     The three objectives of Kaur et al., "KEIDS: Kubernetes-based energy and interference driven
-    scheduler for industrial IoT in edge-cloud ecosystem", IEEE IoT Journal 7(5), 2020, added up
-    for one workload at a time instead of an integer programme; all weigh the same, whatever the
-    context's weights. Nobody measures interference here: it is the mean share of CPU and memory
-    that others hold, since containers contend for those. EcoKube (TDIS 2026) adds up too, but
+    scheduler for industrial IoT in edge-cloud ecosystem", IEEE IoT Journal 7(5), 2020, summed
+    for one workload at a time instead of an integer programme. All weigh the same, whatever the
+    context's weights. Interference is not measured here: it is the mean share of CPU and memory
+    that other work holds, since containers contend for these. EcoKube (TDIS 2026) also sums, but
     carbon, runtime and queueing.
     """
     share = context[:, MEMORY_SHARE].copy().reshape((-1, 1))
     asked = share / np.maximum(nodes[:, :, MEMORY_SIZE], np.float32(1e-6))
-    others = (
-        np.maximum(nodes[:, :, MEMORY_AFTER] - asked, np.float32(0.0)) + nodes[:, :, CPU_BEFORE]
-    )
-    total = nodes[:, :, ENERGY] + nodes[:, :, CARBON] + np.float32(0.5) * (np.float32(1.0) + others)
+    held = np.maximum(nodes[:, :, MEMORY_AFTER] - asked, np.float32(0.0)) + nodes[:, :, CPU_BEFORE]
+    total = nodes[:, :, ENERGY] + nodes[:, :, CARBON] + np.float32(0.5) * (np.float32(1.0) + held)
     relative_cost: npt.NDArray[np.float32] = total * np.float32(1.0 / 3.0)
     return relative_cost
 
@@ -203,12 +201,12 @@ def keids(
 def tetris(
     nodes: npt.NDArray[np.float32], context: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Return less the alignment, [B,N], within −3 … 0.
+    """Return the negative alignment, [B,N], within −3 … 0.
 
     Grandl et al., "Multi-resource packing for cluster schedulers" (Tetris), SIGCOMM 2014: the dot
-    product of demand and what is free before, both over the node's capacity; here of CPU, memory
-    and GPUs, without disks and network. Memory and GPUs are what is requested; CPU is expected
-    use, as in the paper, and understated where the node's load reaches its cores.
+    product of demand and free capacity before, both over the node's capacity; here of CPU, memory
+    and GPUs, without disks and network. Memory and GPUs are requests. CPU is expected use, as in
+    the paper, and is understated where the node's load reaches its cores.
     """
     bytes_share = context[:, MEMORY_SHARE].copy().reshape((-1, 1))
     memory = bytes_share / np.maximum(nodes[:, :, MEMORY_SIZE], np.float32(1e-6))
@@ -225,11 +223,11 @@ def tetris(
 def topsis(
     nodes: npt.NDArray[np.float32], context: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Return 1.5 less the closeness to the ideal candidate, [B,N], within 0.5 … 1.5.
+    """Return 1.5 minus the closeness to the ideal candidate, [B,N], within 0.5 … 1.5.
 
     Technique for Order Preference by Similarity to Ideal Solution (Hwang and Yoon, "Multiple
-    Attribute Decision Making", Springer 1981) over money, carbon and slowdown, all to be
-    small, weighted by the context, each criterion scaled to unit length per decision. The
+    Attribute Decision Making", Springer 1981) over money, carbon and slowdown, all
+    minimised, weighted by the context, each criterion scaled to unit length per decision. The
     baseline of energy-aware Kubernetes schedulers such as EcoKube (TDIS 2026). Candidates
     that do not differ in any weighted criterion all get 1.
     """
@@ -244,6 +242,6 @@ def topsis(
             to_ideal += (weighted - weighted.min()) ** 2
             to_worst += (weighted.max() - weighted) ** 2
         apart = np.sqrt(to_ideal) + np.sqrt(to_worst)
-        if apart.min() > 0.0:  # zero for one is zero for all: nobody differs
+        if apart.min() > 0.0:  # zero for one is zero for all: no candidate differs
             relative_cost[row] = np.float32(1.5) - np.sqrt(to_worst) / apart
     return relative_cost

@@ -1,4 +1,4 @@
-"""Environments to train in: the engine stops wherever an agent decides, and goes on as it says.
+"""Training environments: the engine stops at each decision of an agent, and goes on with it.
 
 Imports `runs`, `world`, `engine`, `arrays`, `compiling` and `policy.py`. Begin with `single.py`;
 `episodes.py` is the engine that stops.

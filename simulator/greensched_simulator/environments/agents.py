@@ -1,4 +1,4 @@
-"""Several agents in one cluster, all for the same reward: PettingZoo's parallel environments."""
+"""Several agents in one cluster with a common reward: PettingZoo's parallel environments."""
 
 from collections.abc import Sequence
 from operator import index
@@ -14,17 +14,24 @@ from greensched_policies.encoding.observation import NODE_FEATURES
 from greensched_simulator.environments.episode_batch import EpisodeBatch
 from greensched_simulator.environments.episode_parts import CANDIDATES, HEAD
 from greensched_simulator.environments.preparation import HEADS, Head, rules_for
-from greensched_simulator.environments.spaces import Seen, observation_space, shape_of, told_of
+from greensched_simulator.environments.spaces import (
+    AgentObservation,
+    info_of,
+    observation_space,
+    shape_of,
+)
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.world.world import World
 
 AgentInfos = dict[str, dict[str, Any]]
-Step = tuple[dict[str, Seen], dict[str, float], dict[str, bool], dict[str, bool], AgentInfos]
+Step = tuple[
+    dict[str, AgentObservation], dict[str, float], dict[str, bool], dict[str, bool], AgentInfos
+]
 
 
-class _Agents(ParallelEnv[str, Seen, SupportsIndex]):  # type: ignore[misc]  # it has no types
-    """What both have in common: worlds drawn by a seed, and one reward for all."""
+class _Agents(ParallelEnv[str, AgentObservation, SupportsIndex]):  # type: ignore[misc]  # it has no types
+    """The common base: worlds drawn by a seed, and one reward for all agents."""
 
     def __init__(
         self,
@@ -34,42 +41,42 @@ class _Agents(ParallelEnv[str, Seen, SupportsIndex]):  # type: ignore[misc]  # i
         agents: Sequence[str],
     ) -> None:
         self._batch = EpisodeBatch(worlds, policy, heads, count=1, threads=1)
-        self._dice = seeding.np_random(None)[0]
+        self._generator = seeding.np_random(None)[0]
         self.possible_agents, self.agents = list(agents), list[str]()
         self.observation_spaces: dict[str, spaces.Dict] = {}
         self.action_spaces: dict[str, spaces.Discrete] = {}
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Seen], AgentInfos]:
+    ) -> tuple[dict[str, AgentObservation], AgentInfos]:
         """Begin an episode in a world drawn by the seed, or in that of `options["world"]`."""
         if seed is not None:
-            self._dice = seeding.np_random(seed)[0]
-        self._batch.open(0, options, self._dice)
+            self._generator = seeding.np_random(seed)[0]
+        self._batch.open(0, options, self._generator)
         self.agents = list(self.possible_agents)
-        return self._seen(), self._told()
+        return self._seen(), self._infos()
 
     def step(self, actions: dict[str, SupportsIndex]) -> Step:
-        """Do what the agents chose together, and go on to the next decision."""
+        """Apply the agents' actions, and go on to the next decision."""
         self._batch.step(np.array([self._chosen(actions)]))
         present, is_over = self.agents, bool(self._batch.is_over()[0])
         reward = float(self._batch.given()[0])
-        seen, told = self._seen(), self._told()
+        seen, infos = self._seen(), self._infos()
         self.agents = [] if is_over else present
         return (
             seen,
             dict.fromkeys(present, reward),
             dict.fromkeys(present, is_over),
             dict.fromkeys(present, False),
-            told,
+            infos,
         )
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """Return what an agent sees."""
+        """Return the observation space of an agent."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> spaces.Space[Any]:
-        """Return what an agent may answer."""
+        """Return the action space of an agent."""
         return self.action_spaces[agent]
 
     def schedule(self) -> Schedule:
@@ -77,25 +84,25 @@ class _Agents(ParallelEnv[str, Seen, SupportsIndex]):  # type: ignore[misc]  # i
         return self._batch.schedule(0)
 
     def render(self) -> None:
-        """Show nothing: `schedule` tells what has happened."""
+        """Do nothing: `schedule` returns what has happened."""
 
     def close(self) -> None:
-        """Have nothing to close."""
+        """Do nothing: there is nothing to close."""
 
     def _chosen(self, actions: dict[str, SupportsIndex]) -> int:
         raise NotImplementedError
 
-    def _seen(self) -> dict[str, Seen]:
+    def _seen(self) -> dict[str, AgentObservation]:
         raise NotImplementedError
 
-    def _told(self) -> AgentInfos:
-        return {agent: told_of(self._batch, 0) for agent in self.agents}
+    def _infos(self) -> AgentInfos:
+        return {agent: info_of(self._batch, 0) for agent in self.agents}
 
 
 class HeadAgents(_Agents):
-    """An agent for each head: who is not asked sees an empty mask and is not heard.
+    """An agent for each head; one that does not decide sees an empty mask, and is ignored.
 
-    They are "when", "where" and "how_fast", or those of them that are named.
+    The heads are "when", "where" and "how_fast", or the given ones of them.
     """
 
     metadata = {"name": "greensched_heads_v0", "render_modes": []}
@@ -114,12 +121,12 @@ class HeadAgents(_Agents):
             self.action_spaces[head] = spaces.Discrete(candidates)
 
     def _chosen(self, actions: dict[str, SupportsIndex]) -> int:
-        asked = told_of(self._batch, 0)["head"]
+        asked = info_of(self._batch, 0)["head"]
         return _answer_of(asked, actions) if asked in self.possible_agents else -1
 
-    def _seen(self) -> dict[str, Seen]:
+    def _seen(self) -> dict[str, AgentObservation]:
         batch = self._batch
-        seen: dict[str, Seen] = {}
+        seen: dict[str, AgentObservation] = {}
         for head in self._heads:
             table = batch.tables[head]
             is_asked = batch.asked[0, HEAD] == HEADS.index(head)
@@ -134,8 +141,8 @@ class HeadAgents(_Agents):
 class ZoneAgents(_Agents):
     """An agent for each grid zone: each offers one of its nodes to a job that is to start.
 
-    The policy's `where` rule takes the best offer, and offers for who names none of its own nodes.
-    A zone without room has an empty mask and is not heard.
+    The policy's `where` rule takes the best offer. It replaces offers that are no node of the zone.
+    A zone without room has an empty mask, and is ignored.
     """
 
     metadata = {"name": "greensched_zones_v0", "render_modes": []}
@@ -145,7 +152,7 @@ class ZoneAgents(_Agents):
         zones = worlds[0].zones if worlds else ()
         if any(world.zones != zones for world in worlds):
             raise BadInput(
-                "each agent stands for a zone: give worlds with the same zones in the same order"
+                "there is an agent for each zone: give worlds with the same zones in the same order"
             )
         super().__init__(worlds, policy, ("where",), zones)
         policy = policy_named(policy) if isinstance(policy, str) else policy
@@ -170,7 +177,7 @@ class ZoneAgents(_Agents):
                 offers.append(action if action in own else int(own[np.argmin(cost[own])]))
         return min(offers, key=lambda offer: (cost[offer], offer))
 
-    def _seen(self) -> dict[str, Seen]:
+    def _seen(self) -> dict[str, AgentObservation]:
         batch = self._batch
         zone = batch.zones(0, int(batch.asked[0, CANDIDATES]))
         seen = {}

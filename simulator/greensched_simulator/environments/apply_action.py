@@ -1,4 +1,4 @@
-"""What an agent's answer brings about; rules stand in where it names no candidate. Compiled."""
+"""Applies an agent's action; if it names no candidate, a rule chooses instead. Compiled."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from greensched_simulator.environments.placing import give_node
 
 @fast
 def apply_when(episode: Any, action: int) -> None:
-    """Let a job start when the agent chose; for what is no candidate the rule chooses."""
+    """Set a job's start to the agent's choice; if it is no candidate, the rule chooses."""
     asked, run, now_s = episode.shown.asked, episode.run, episode.run.events.now_s[0]
     job, count, place = asked[JOB], asked[CANDIDATES], action
     if place < 0 or place >= count:
@@ -31,7 +31,7 @@ def apply_when(episode: Any, action: int) -> None:
 
 @borrowing
 def apply_where(episode: Any, action: int) -> None:
-    """Give a job the node that the agent chose; for what is no candidate the rule chooses."""
+    """Give a job the node that the agent chose; if it is no candidate, the rule chooses."""
     asked, place = episode.shown.asked, action
     asked[DUE] = NOWHERE
     if place < 0 or place >= asked[CANDIDATES]:
@@ -41,7 +41,7 @@ def apply_where(episode: Any, action: int) -> None:
 
 @fast
 def _best_node(episode: Any) -> int:
-    """Return the node that the rule likes best of those that are shown."""
+    """Return the candidate with the least cost by the rule."""
     shown = episode.shown
     seen = shown.nodes[:, :, : shown.asked[CANDIDATES]].transpose((0, 2, 1))
     return int(np.argmin(episode.run.rules.where[0](seen, shown.context)[0]))
@@ -49,16 +49,13 @@ def _best_node(episode: Any) -> int:
 
 @fast
 def _columns_of(table: Floats, count: int) -> SlotColumns:
-    """Return the first so many starts of a table [8,S] as a when rule takes them, [1,count]."""
+    """Return the first `count` starts of a table [8,S] as a when rule takes them, [1,count]."""
     return as_slots(table[:, :count].copy().reshape((table.shape[0], 1, count)))
 
 
 @fast
 def apply_how_fast(episode: Any, action: int) -> None:
-    """Have a node at the power cap that the agent chose.
-
-    For what is no candidate the rule chooses.
-    """
+    """Set a node to the power cap that the agent chose; if it is no candidate, the rule chooses."""
     asked, run, place = episode.shown.asked, episode.run, action
     if place < 0 or place >= asked[CANDIDATES]:
         place = int(np.argmin(run.rules.cap[0](_power_caps_of(episode.power_caps))[0]))

@@ -1,4 +1,4 @@
-"""Many episodes side by side, stepped together; what they show stands in shared arrays."""
+"""Many episodes, stepped together; their observations are in shared arrays."""
 
 import logging
 import math
@@ -28,9 +28,9 @@ from greensched_simulator.environments.episode_parts import (
     Shown,
     book_of,
     episodes_of,
+    history_of,
     put_episode,
     shared_of,
-    told_beside,
 )
 from greensched_simulator.environments.episodes import go_on
 from greensched_simulator.environments.preparation import (
@@ -53,9 +53,9 @@ _MOST_AT_A_TIME = 8  # episodes that a thread takes from the others
 
 
 class EpisodeBatch:
-    """B episodes, each in one of some worlds: what they ask, and what their answers brought.
+    """B episodes, each in one of some worlds, with their pending decisions and rewards.
 
-    The arrays are written anew by each step: copy what is to be kept.
+    Each step overwrites the arrays: copy what must be kept.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class EpisodeBatch:
             raise BadInput("give a list of worlds, at least one, one environment and one thread")
         policy = policy_named(policy) if isinstance(policy, str) else policy
         if not is_cached(go_on):
-            _log.warning("compiling the environments and their engine, once: a minute or two")
+            _log.warning("compiling the environments and the engine; once, for 1 to 2 minutes")
         self.worlds = [prepared(world, policy, tuple(heads)) for world in worlds]
         self.tables = _tables_for(self.worlds, heads, count)
         most = max(table.shape[2] for table in self.tables.values())
@@ -78,8 +78,8 @@ class EpisodeBatch:
         self.is_choice = np.zeros((count, most), np.int8)
         self.asked = np.zeros((count, 7), np.int64)  # see `episodes`
         self.rewards = np.zeros((count, 3))  # see `episodes`
-        self.world_of = np.zeros(count, np.int64)  # in which world each episode plays
-        self._unbilled = set[int]()  # the episodes that Python is to bill when they are over
+        self.world_of = np.zeros(count, np.int64)  # the world of each episode
+        self._unbilled = set[int]()  # the episodes that Python must bill when they are over
         self._at_a_time = max(min(count // (4 * threads), _MOST_AT_A_TIME), 1)
         self._threads = min(threads, math.ceil(count / self._at_a_time))
         self._shares = np.linspace(0, count, self._threads + 1).astype(np.int64)  # their bounds
@@ -97,12 +97,14 @@ class EpisodeBatch:
             shared = self._shared(self._shares, self._taken, self._at_a_time, self._counters)
         self._step_with: Callable[[int], bool] = partial(_step, self._live, shared)
 
-    def open(self, place: int, options: dict[str, Any] | None, dice: np.random.Generator) -> None:
-        """Begin an episode in the world of `options["world"]`, else in one that is drawn.
+    def open(
+        self, place: int, options: dict[str, Any] | None, generator: np.random.Generator
+    ) -> None:
+        """Begin an episode in the world `options["world"]`, by default a random one.
 
-        Raises BadInput where there is no such world.
+        Raises BadInput if there is no such world.
         """
-        drawn = int(dice.integers(len(self.worlds)))
+        drawn = int(generator.integers(len(self.worlds)))
         self._open_in(place, int((options or {}).get("world", drawn)))
 
     def _open_in(self, place: int, world: int) -> None:
@@ -119,10 +121,10 @@ class EpisodeBatch:
         self._bill(PENDING)
 
     def step(self, actions: Integers) -> None:
-        """Answer what all episodes ask, and go on to what each asks next.
+        """Apply one action to each episode, and advance each to its next decision.
 
-        Raises ResetNeeded before any episode was begun, and BadInput where an episode is over and a
-        grid lacks data for a time that is billed.
+        Raises ResetNeeded before the first episode has begun, and BadInput if an episode is over
+        and a grid lacks data for a time that is billed.
         """
         if not self._is_open:
             raise ResetNeeded("call reset() before the first step()")
@@ -135,7 +137,7 @@ class EpisodeBatch:
             while not self._step_with(0):
                 self._pool.check()
             self._pool.check()
-        except BaseException:  # such as KeyboardInterrupt: no worker may go on unseen
+        except BaseException:  # such as KeyboardInterrupt: no worker may go on unnoticed
             self._taken[:] = self._shares[1:]
             self._pool.wait()
             raise
@@ -151,21 +153,21 @@ class EpisodeBatch:
         return self.rewards[:, GIVEN]
 
     def is_over(self) -> npt.NDArray[np.bool_]:
-        """Tell of each episode whether nothing is asked any more, [B]."""
+        """Return whether each episode is over, [B]."""
         over: npt.NDArray[np.bool_] = self.asked[:, HEAD] == OVER
         return over
 
     def schedule(self, place: int) -> Schedule:
         """Return what an episode has recorded so far."""
-        beside = told_beside(self._live, place)
-        return schedule_in(self.worlds[self.world_of[place]], self._parts[place], *beside)
+        history = history_of(self._live, place)
+        return schedule_in(self.worlds[self.world_of[place]], self._parts[place], *history)
 
     def credits(self, place: int) -> Floats:
-        """Return the reward of each job of an episode, [J]; 0 of those not placed yet."""
+        """Return the reward of each job of an episode, [J]; 0 for jobs not placed yet."""
         return self._parts[place].accounts.credits.copy()
 
     def zones(self, place: int, count: int) -> Integers:
-        """Return the zone of each of an episode's candidate nodes, of which there are `count`."""
+        """Return the zones of an episode's `count` candidate nodes."""
         cluster = self._parts[place].given.cluster
         return cluster.zone[cluster.found[:count]]
 
@@ -176,7 +178,7 @@ class EpisodeBatch:
             self._pool = None
 
     def _begin(self, first: int, last: int) -> None:
-        """Let some episodes go on to their first question."""
+        """Advance new episodes to their first decision."""
         which = np.array([first, last])
         shared = self._shared(which, which[:1].copy(), last - first, idle_counters(0))
         go_on(self._live, shared, 0, True)
@@ -185,7 +187,7 @@ class EpisodeBatch:
         return shared_of(self._book, self._actions, shares, taken, at_a_time, counters)
 
     def _bill(self, into: int) -> None:
-        """Add to a reward what is left of those episodes that are over and that Python bills."""
+        """Add the rest of the reward of finished episodes that Python bills."""
         if not self._unbilled:
             return
         for place in self._unbilled.intersection(np.flatnonzero(self.is_over()).tolist()):
@@ -206,7 +208,7 @@ class EpisodeBatch:
 def _tables_for(
     worlds: Sequence[Prepared], heads: Sequence[Head], count: int
 ) -> dict[Head, Singles]:
-    """Return empty tables of candidates, as many as a world has at most; none of other heads."""
+    """Return empty tables for the most candidates of any world; no columns for other heads."""
     nodes = max(each.most_nodes for each in worlds) if "where" in heads else 0
     starts = max(each.most_starts for each in worlds) if "when" in heads else 0
     power_caps = POWER_CAPS.size if "how_fast" in heads else 0
@@ -218,5 +220,5 @@ def _tables_for(
 
 
 def _step(live: Any, shared: Any, own: int) -> bool:
-    """Do what the thread of a number does in a step; a helper keeps no batch alive by it."""
+    """Do thread `own`'s part of a step; as a function it keeps no batch alive in a helper."""
     return go_on(live, shared, own, False)

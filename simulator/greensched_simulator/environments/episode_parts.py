@@ -1,4 +1,4 @@
-"""All of a run that outlives a decision, as compiled code takes it: many runs in one list."""
+"""The state of episodes between decisions, as compiled code takes it: many runs in one list."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -27,19 +27,19 @@ GIVEN, PENDING, IN_ALL = range(3)  # places of `reward`
 
 
 class Shown(NamedTuple):
-    """What an agent gets to see: written here, in the environment's arrays.
+    """The agent's observation, written into the environment's arrays.
 
-    Candidates stand first, in the engine's order; behind them all is 0. Of a head that the agent
-    does not have there are no columns.
+    Candidates come first, in the engine's order; all columns after them are 0. Heads that the agent
+    does not have get no columns.
     """
 
     nodes: Singles  # [1,16,N] NODE_FEATURES of the nodes with room
     slots: Singles  # [1,8,S] SLOT_FEATURES of the starts
-    power_caps: Singles  # [1,6,L] POWER_CAP_FEATURES of the node whose power cap is asked for
+    power_caps: Singles  # [1,6,L] POWER_CAP_FEATURES of the node whose power cap is decided
     context: Singles  # [1,8] CONTEXT_FEATURES
-    is_choice: Bits  # [max(N,S,L)] 1 for the candidates of what is asked
-    # [7] head; job; how many candidates; whose node is to be asked for next; how many of the job's
-    # workers have got a node; the first one's; the node whose power cap is asked for
+    is_choice: Bits  # [max(N,S,L)] 1 for the candidates of the decision
+    # [7] head; job; number of candidates; job whose node is decided next; number of the job's
+    # workers with a node; the first worker's node; node whose power cap is decided
     asked: Integers
     reward: Floats  # [3] of the last step; since then; credited so far
 
@@ -52,7 +52,7 @@ class Starts(NamedTuple):
 
 
 class Machines(NamedTuple):
-    """What nodes draw while nothing runs, [N] watts without PUE."""
+    """The draw of nodes while nothing runs, [N] watts without PUE."""
 
     idle_w: Floats
     sleep_w: Floats
@@ -60,20 +60,20 @@ class Machines(NamedTuple):
 
 
 class Accounts(NamedTuple):
-    """By what a run is rewarded."""
+    """The inputs of a run's reward, and each job's part of it."""
 
-    grid: GridTable  # what the grids do, not the forecast
+    grid: GridTable  # the true values, not the forecast
     machines: Machines
     shares: Shares
-    least_until_s: float  # the bill reaches at least to then
+    least_until_s: float  # the bill covers at least the time until then
     mean_memory: Floats  # [1] bytes of a node
     credits: Floats  # [J] reward of each job that was placed
-    deadline_s: Floats  # [J] of each job, whoever waits for it
-    has_fast_bill: bool  # whether `fast_bill` knows all that is billed; else it is billed in Python
+    deadline_s: Floats  # [J] of each job itself, regardless of jobs that wait for it
+    has_fast_bill: bool  # whether `fast_bill` covers all costs; else Python bills the episode
 
 
 class Parts(NamedTuple):
-    """What an episode begins with."""
+    """The initial parts of an episode."""
 
     given: Given
     recorded: Recorded
@@ -83,7 +83,7 @@ class Parts(NamedTuple):
     shown: Shown
     asks_when: bool
     asks_where: bool
-    most_nodes: int  # that are shown, if so many have room
+    most_nodes: int  # the most nodes that are shown
 
 
 @structref.register
@@ -94,14 +94,14 @@ class _EpisodeType(types.StructRef):
 
 
 class Episode(structref.StructRefProxy):
-    """A run that an agent takes part in, and what it is shown, handed on by its address."""
+    """A run in which an agent decides, and its observation, passed by address."""
 
     def __new__(cls, *parts: Any) -> Any:
         """Return an episode of all parts."""
         return structref.StructRefProxy.__new__(cls, *parts)
 
 
-# The run stands there twice: as it is kept, and lent, as the engine's functions take it.
+# `kept` keeps the run alive; `run` is the same run, lent, as the engine's functions take it.
 structref.define_proxy(Episode, _EpisodeType, ["kept", "run", *Parts._fields[2:]])
 
 
@@ -113,10 +113,10 @@ class _RuleBookType(types.StructRef):
 
 
 class RuleBook(structref.StructRefProxy):
-    """Rules, handed over once: looking each up anew takes Python longer than many steps."""
+    """Rules, passed once: passing them in each call takes Python longer than many steps."""
 
     def __new__(cls, rules: Any, zones: int, nodes: int) -> Any:
-        """Return a book of rules for worlds of up to so many zones, and so many nodes shown."""
+        """Return a rule book for worlds of at most `zones` zones and `nodes` shown nodes."""
         return structref.StructRefProxy.__new__(cls, rules, zones, nodes)
 
 
@@ -131,18 +131,17 @@ class _SharedType(types.StructRef):
 
 
 class SharedWork(structref.StructRefProxy):
-    """What threads share while episodes go on: the rules, the actions, and who takes which
-    episodes.
+    """The data that threads share in a step: rules, actions, and the division of the episodes.
 
     Each thread has a share of the episodes, from one of `shares`, [T+1], to the next. `taken`, [T],
-    is the first of each share that nobody has taken yet, `at_a_time` at a time. `counters` are
-    those of `sharing.py`.
+    is the first episode of each share that no thread has taken yet; threads take `at_a_time` at
+    once. `counters` are those of `sharing.py`.
     """
 
     def __new__(
         cls, book: Any, actions: Any, shares: Any, taken: Any, at_a_time: int, counters: Any
     ) -> Any:
-        """Return what is shared, which keeps its arrays alive."""
+        """Return the shared data, which keeps its arrays alive."""
         return structref.StructRefProxy.__new__(
             cls, book, actions, shares, taken, at_a_time, counters
         )
@@ -162,13 +161,13 @@ def shared_of(
     at_a_time: int,
     counters: Integers,
 ) -> Any:
-    """Return what threads share, as `go_on` takes it."""
+    """Return the data that threads share, as `go_on` takes it."""
     return SharedWork(book, actions, shares, taken, at_a_time, counters)
 
 
 @fast
 def book_of(rules: RuleSet, zones: int, nodes: int) -> Any:
-    """Return rules as `go_on` takes them, for up to so many zones, and so many nodes shown."""
+    """Return rules as `go_on` takes them, for at most `zones` zones and `nodes` shown nodes."""
     return RuleBook(rules, zones, nodes)
 
 
@@ -199,14 +198,14 @@ def _put_episode(episodes: Any, place: int, episode: Any) -> None:
 
 
 @fast
-def told_beside(episodes: Any, place: int) -> tuple[CapChanges, Suspended, Broken]:
-    """Return which nodes were capped when, what ran before jobs stopped, and which nodes failed."""
+def history_of(episodes: Any, place: int) -> tuple[CapChanges, Suspended, Broken]:
+    """Return the changes of power caps, the run segments before stops, and the outages."""
     run = episodes[place].kept
     return run.changes, run.agenda.suspended, run.broken
 
 
 def episodes_of(every: Sequence[Parts], book: Any) -> Any:
-    """Return episodes of such parts, at least one, as compiled code takes them."""
+    """Return episodes with the given parts, at least one, as compiled code takes them."""
     episodes = _episodes_of(_episode_of(every[0], book))
     for place, parts in enumerate(every):
         put_episode(episodes, place, parts, book)
@@ -214,5 +213,5 @@ def episodes_of(every: Sequence[Parts], book: Any) -> Any:
 
 
 def put_episode(episodes: Any, place: int, parts: Parts, book: Any) -> None:
-    """Put an episode of such parts in the place of another, or at the end."""
+    """Replace the episode at `place` by one with the given parts, or append it at the end."""
     _put_episode(episodes, place, _episode_of(parts, book))

@@ -1,12 +1,11 @@
-"""A run that stops wherever an agent is to decide, and goes on with its answer: compiled.
+"""A run that stops at each decision of an agent, and goes on with its action. Compiled.
 
-It is the engine's own loop with the same functions behind it; what the agent is not asked, rules of
-the catalogue answer, and they also stand in for answers that name no candidate. Whoever has but one
-choice is not asked.
+It uses the engine's own loop and functions. Rules of the catalogue take all other decisions, and
+replace actions that name no candidate. Decisions with one candidate skip the agent.
 
-Of a job of several workers the agent is asked worker by worker, as the extender is pod by pod: each
-sees the room that those before it leave. They start together. In a queue with an order it is asked
-of each job whose turn has come.
+For a job of several workers the agent chooses worker by worker, as the extender chooses pod by pod:
+each worker sees the room that those before it leave. They start together. In a queue with an order
+the agent chooses for each job whose turn has come.
 """
 
 from typing import Any
@@ -73,15 +72,15 @@ _reward_of = compiled(reward_of, inlined)
 
 @fast
 def go_on(episodes: Any, shared: Any, own: int, are_new: bool) -> bool:
-    """Let the episodes go on, each with its action, to what is next, together with other threads.
+    """Advance the episodes, each with its action, to their next decisions; threads share the work.
 
-    Each thread has a share of the episodes, which stays in its core's cache; who is through with
-    its `own` helps the others: see `Shared`. The reward given is that of what came between; of an
-    episode that is over, what is left of it. New episodes go on to their first question, without an
-    action and a reward.
+    Each thread has a share of the episodes, which stays in its core's cache. A thread that has
+    finished its `own` share helps the others: see `SharedWork`. A step's reward is that of the time
+    between the decisions; at the end of an episode, the rest of the reward. New episodes advance to
+    their first decision without an action and a reward.
 
-    The first thread then waits for the others, and tells whether they are through; if not, call it
-    again. The others, a `WorkerPool` with its `counters`, wait for the next step, and return if
+    The first thread then waits for the others, and returns whether they have finished; if not, call
+    it again. The others, a `WorkerPool` with its `counters`, wait for the next step, and return if
     none comes.
     """
     book, counters, taken, shares = shared.book, shared.counters, shared.taken, shared.shares
@@ -89,8 +88,8 @@ def go_on(episodes: Any, shared: Any, own: int, are_new: bool) -> bool:
     scratch = empty_scratch(book.zones, book.nodes)
     while True:
         step = take(counters, STEPS, 0)
-        # Nobody touches an episode before this is told, and none that was not taken: episodes are
-        # replaced while all are idle.
+        # No thread touches an episode before it counts as busy, or one that it has not taken:
+        # episodes are replaced while all are idle.
         take(counters, IDLE, -1 if own > 0 else 0)
         for turn in range(taken.size):
             share = (own + turn) % taken.size
@@ -128,7 +127,7 @@ def _go_on(episode: Any, action: int, is_new: bool, scratch: Scratch) -> None:
 
 @borrowing
 def _ask(episode: Any, scratch: Scratch) -> None:
-    """Go on until the agent has a choice, and show it; or to the end."""
+    """Advance to the agent's next decision, and show its candidates; or to the end."""
     asked = episode.shown.asked
     while True:
         head, job = WHERE, asked[DUE]
@@ -160,13 +159,13 @@ def _ask(episode: Any, scratch: Scratch) -> None:
 
 @borrowing
 def _next_asked(run: Run) -> tuple[int, int]:
-    """Let happen what asks for no start and no node; return what is asked next."""
+    """Advance to the next decision; return its head and its job or node."""
     return next_plain(run) if run.is_plain else next_asked(run)
 
 
 @borrowing
 def _ask_how_fast(episode: Any, node: int) -> int:
-    """Show the power caps of a node, and return how many there are."""
+    """Show the power caps of a node, and return their number."""
     asked = episode.shown.asked
     asked[JOB], asked[CAPPED] = NOWHERE, node
     observe_power_caps(episode, node, episode.run.events.now_s[0])
@@ -175,9 +174,9 @@ def _ask_how_fast(episode: Any, node: int) -> int:
 
 @borrowing
 def _ask_when(episode: Any, job: int) -> int:
-    """Show a job's starts, and return how many there are; else the rules have planned it: 0.
+    """Show a job's starts, and return their number; return 0 if rules plan the job.
 
-    Where there are pauses, rules plan all that can be suspended.
+    If the policy may suspend jobs, rules plan all jobs that can be suspended.
     """
     run, now_s, terms = episode.run, episode.run.events.now_s[0], episode.run.terms
     count = starts_between(now_s, run.estimates.latest_start_s[job], terms)
@@ -192,7 +191,7 @@ def _ask_when(episode: Any, job: int) -> int:
 
 @borrowing
 def _ask_where(episode: Any, job: int, scratch: Scratch) -> int:
-    """Show the nodes with room for a job, and return how many; else none is to be chosen: 0."""
+    """Show the nodes with room for a job, and return their number; 0 if there is no decision."""
     run, jobs, cluster = episode.run, episode.run.jobs, episode.run.cluster
     several = jobs.workers[job] > 1.0 and episode.shown.asked[WORKER] == 0
     want(episode, job)
@@ -212,7 +211,7 @@ def _ask_where(episode: Any, job: int, scratch: Scratch) -> int:
 
 @fast
 def _ask_in_turn(episode: Any, job: int, scratch: Scratch) -> int:
-    """As `_ask_where`, of a job whose turn has come in a queue: who does not start waits on."""
+    """Do the same as `_ask_where` for a job whose turn has come; if it does not start, it waits."""
     run, turns = episode.run, episode.run.queue.turns
     want(episode, job)
     now_s, reserved = run.events.now_s[0], reserved_in(turns)
@@ -226,7 +225,7 @@ def _ask_in_turn(episode: Any, job: int, scratch: Scratch) -> int:
 
 @borrowing
 def _choice_of(episode: Any, job: int, count: int, scratch: Scratch) -> int:
-    """Show the nodes that a search has found; the only one is given at once: 0."""
+    """Show the nodes that a search has found; return 0 after assigning the only one at once."""
     if count > 1:
         observe_nodes(episode, job, episode.run.events.now_s[0], count, scratch)
         return count
@@ -242,10 +241,10 @@ def _end(episode: Any) -> None:
 
 @borrowing
 def _credit(episode: Any) -> None:
-    """Add the reward of all jobs that have been placed since this was called last.
+    """Add the reward of all jobs placed since the last call.
 
-    Who may be suspended gets that of its run segments as they are planned, and who has been since,
-    nothing: the end tells.
+    A job that may be suspended gets the reward of its planned run segment; one that has been
+    suspended since gets none now. The end of the episode corrects both.
     """
     recorded, accounts, reward = episode.run.recorded, episode.accounts, episode.shown.reward
     placings, worker, job_before = recorded.placings, 0, NOWHERE
@@ -263,7 +262,7 @@ def _credit(episode: Any) -> None:
         placing = WorkerPlacement(job, node_of(job, worker, recorded), until_s, placings[row, 1])
         taken = taken_by_job(placing, episode.run, accounts.grid)
         value = _reward_of(taken.cost, taken.carbon_g, penalty, accounts.shares)
-        if np.isnan(value):  # the grid lacks data, which the end tells
+        if np.isnan(value):  # the grid lacks data, which the end of the episode reports
             value = 0.0
         accounts.credits[job] += value
         reward[PENDING] += value
@@ -273,9 +272,9 @@ def _credit(episode: Any) -> None:
 
 @fast
 def _settle(episode: Any) -> None:
-    """Add what is nobody's: idle watts, and how loads of nodes changed beside what was credited.
+    """Add the rewards that belong to no job: idle watts, and changes of nodes' loads since placing.
 
-    Where the fast bill does not know all, Python adds it.
+    If the fast bill does not cover all costs, Python adds them.
     """
     run, accounts, reward = episode.run, episode.accounts, episode.shown.reward
     if not accounts.has_fast_bill:

@@ -1,7 +1,7 @@
-"""What a run took, reckoned in the engine's own arrays: the bill's totals, and each job's part.
+"""The bill of a run from the engine's own arrays: its totals, and each job's part.
 
-The bill proper (`greensched_policies.billing.accounting`) tells every node apart, and takes longer
-than many decisions; the formulas are the same functions, and a test holds both together.
+The full bill (`greensched_policies.billing.accounting`) has a part for each node, and takes longer
+than many decisions. Both use the same functions for the formulas, and a test compares them.
 """
 
 from typing import Any, NamedTuple
@@ -48,17 +48,17 @@ class Taken(NamedTuple):
 
 
 class WorkerPlacement(NamedTuple):
-    """A worker of a job on a node until a time, and how busy the node was before."""
+    """A job's worker on a node until a time, and the node's utilisation before."""
 
     job: int
     node: int
     end_s: float
-    busy_before: Any  # a number, as are all that placement_cost is given
+    busy_before: Any  # a number, like all inputs of placement_cost
 
 
 @borrowing
 def between(grid: GridTable, zone: int, begin_s: float, end_s: float) -> Taken:
-    """Return what a watt at the meter takes of a zone's true grid from `begin_s` to `end_s`."""
+    """Return the cost and carbon of a watt at the meter from `begin_s` to `end_s` in a zone."""
     begin, end = step_at(grid, zone, begin_s), step_at(grid, zone, end_s)
     price = integral_between(grid, PRICE, begin, end, begin_s, end_s)
     carbon = integral_between(grid, CARBON, begin, end, begin_s, end_s)
@@ -67,9 +67,9 @@ def between(grid: GridTable, zone: int, begin_s: float, end_s: float) -> Taken:
 
 @borrowing
 def taken_by_job(placing: WorkerPlacement, run: Run, grid: GridTable) -> Taken:
-    """Return what a job's worker on a node adds to the active bill from its start to its end.
+    """Return what a job's worker adds to the active bill from its start to its end.
 
-    That is, if the node's load stays as it was when the job was placed.
+    This assumes that the node's load stays as it was when the job was placed.
     """
     job, node, end_s, busy_before = placing
     jobs, cluster, begin_s = run.jobs, run.cluster, run.recorded.start_s[job]
@@ -90,7 +90,7 @@ def taken_by_job(placing: WorkerPlacement, run: Run, grid: GridTable) -> Taken:
 
 @fast
 def taken_in_all(run: Run, accounts: Accounts, until_s: float) -> Taken:
-    """Return what all nodes took from 0 to `until_s`; no job runs any longer then."""
+    """Return what all nodes took from 0 to `until_s`, by when all jobs have ended."""
     taken, cluster = np.zeros(2), run.cluster
     machines, grid = accounts.machines, accounts.grid
     _add_active(taken, run, accounts)
@@ -103,13 +103,13 @@ def taken_in_all(run: Run, accounts: Accounts, until_s: float) -> Taken:
 
 @fast
 def _add_active(taken: Floats, run: Run, accounts: Accounts) -> None:
-    """Add what runs took above idle; with the idle watts, where empty nodes draw nothing."""
+    """Add what runs took above idle, plus their nodes' idle watts if empty nodes draw nothing."""
     jobs, recorded, cluster, model = run.jobs, run.recorded, run.cluster, run.terms.model
     machines, grid = accounts.machines, accounts.grid
     nodes, count = cluster.zone.size, jobs.arrival_s.size
     runs, since_s = np.zeros(nodes, np.int64), np.zeros(nodes)
     cores, gpus = np.zeros(nodes), np.zeros(nodes)
-    # Stable, so that who leaves as soon as it comes, such as a late replica, has come before.
+    # Stable: a job that leaves at its start, such as a late replica, still starts before it leaves.
     for event in np.argsort(np.concatenate((recorded.start_s, recorded.end_s)), kind="mergesort"):
         job = event % count
         sign = 1 if event < count else -1
@@ -124,7 +124,7 @@ def _add_active(taken: Floats, run: Run, accounts: Accounts) -> None:
         runs[node] += sign
         cores[node] += sign * jobs.cpu_cores[job]
         gpus[node] += sign * jobs.gpus[job]
-        if runs[node] == 0:  # sums of floats never quite cancel
+        if runs[node] == 0:  # sums of floats do not cancel exactly
             cores[node] = gpus[node] = 0.0
 
 
@@ -141,7 +141,7 @@ def _active_watts(
 
 @fast
 def _add_sleep(taken: Floats, run: Run, accounts: Accounts, until_s: float) -> None:
-    """Put the watts asleep and waking where idle ones were billed."""
+    """Replace the billed idle watts by those asleep and waking."""
     recorded, cluster = run.recorded, run.cluster
     machines, grid = accounts.machines, accounts.grid
     for job in range(recorded.node.size):
@@ -168,7 +168,7 @@ def _add(
     cluster: ClusterState,
     grid: GridTable,
 ) -> None:
-    """Add what a node takes that draws such watts, without PUE; time without watts is not asked."""
+    """Add the cost and carbon of a node's watts, given without PUE; skip zero watts or time."""
     if watts != 0.0 and end_s > begin_s:
         per_watt = between(grid, cluster.zone[node], begin_s, end_s)
         taken[0] += watts * cluster.nodes[PUE, node] * per_watt.cost

@@ -1,7 +1,4 @@
-"""What an agent is shown of a decision: the nodes with room, the starts, or power caps.
-
-Compiled.
-"""
+"""An agent's observation of a decision: nodes with room, starts, or power caps. Compiled."""
 
 from typing import Any
 
@@ -28,7 +25,7 @@ _encode_when, _encode_how_fast = compiled(encode_when), compiled(encode_how_fast
 
 @borrowing
 def observe_nodes(episode: Any, job: int, now_s: float, count: int, scratch: Scratch) -> None:
-    """Show the first so many nodes that the search for a job has found."""
+    """Show the first `count` nodes that the search for a job has found."""
     run, worker = episode.run, new_worker(job, now_s, episode.run)
     shown = NodesShown(episode.shown.nodes, episode.shown.context, True)
     rows = run.cluster.found[:count]
@@ -38,7 +35,7 @@ def observe_nodes(episode: Any, job: int, now_s: float, count: int, scratch: Scr
 
 @fast
 def observe_starts(episode: Any, job: int, now_s: float, count: int) -> None:
-    """Show the next so many starts of a job."""
+    """Show the next `count` starts of a job."""
     run, work = episode.run, work_of(job, now_s, episode.run)
     columns, zone = slot_columns(run.grid, run.plan, run.terms, work, count)
     table = episode.starts.columns
@@ -56,7 +53,7 @@ def observe_starts(episode: Any, job: int, now_s: float, count: int) -> None:
 
 @fast
 def observe_power_caps(episode: Any, node: int, now_s: float) -> None:
-    """Show the power caps of a node on which something runs."""
+    """Show the power caps of a node with running jobs."""
     run, cluster = episode.run, episode.run.cluster
     needed, dirtiness = needed_speeds(now_s, run)[:, node], dirtiness_of(run.grid, now_s)
     columns = power_caps_seen(node, needed, dirtiness[cluster.zone[node]], cluster, run.terms)
@@ -72,7 +69,7 @@ def observe_power_caps(episode: Any, node: int, now_s: float) -> None:
 
 @inlined
 def _copy(seen: Singles, shown: Singles) -> None:
-    """Copy features [K,count] into [K,N], 0 behind them."""
+    """Copy features [K,count] into [K,N], followed by zeros."""
     count = seen.shape[1]
     for row in range(seen.shape[0]):
         for place in range(count):
@@ -82,7 +79,7 @@ def _copy(seen: Singles, shown: Singles) -> None:
 
 @inlined
 def _clear_behind(shown: Singles, count: int) -> None:
-    """Leave only the first so many candidates in features [K,N]."""
+    """Set all but the first `count` candidates of features [K,N] to 0."""
     for row in range(shown.shape[0]):
         for place in range(count, shown.shape[1]):
             shown[np.uintp(row), np.uintp(place)] = 0.0
@@ -90,14 +87,14 @@ def _clear_behind(shown: Singles, count: int) -> None:
 
 @inlined
 def mark(is_choice: Bits, count: int) -> None:
-    """Tell that the first so many are candidates."""
+    """Mark the first `count` columns as candidates."""
     for place in range(is_choice.size):
         is_choice[place] = 1 if place < count else 0
 
 
 @inlined
 def hide(shown: Shown) -> None:
-    """Leave nothing to be seen of an old question."""
+    """Clear the observation of the last decision."""
     shown.nodes[:] = 0.0
     shown.slots[:] = 0.0
     shown.power_caps[:] = 0.0

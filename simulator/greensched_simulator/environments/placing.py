@@ -1,6 +1,6 @@
-"""What happens to a job on the nodes that an agent has chosen, worker by worker: compiled.
+"""Places a job on the nodes that an agent has chosen, worker by worker. Compiled.
 
-Between two of its workers nothing else happens; each has its room until all start together.
+Nothing else happens between two of its workers. Each holds its room until all start together.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ from greensched_simulator.environments.episode_parts import DUE, FIRST, WORKER
 
 @borrowing
 def want(episode: Any, job: int) -> None:
-    """Note how many workers an elastic job is to have, before the first gets a node."""
+    """Record how many workers an elastic job should get, before the first gets a node."""
     jobs, recorded, terms = episode.run.jobs, episode.run.recorded, episode.run.terms
     if episode.shown.asked[WORKER] == 0 and scales(job, jobs, terms):
         recorded.workers[job] = wanted_workers(job, jobs, recorded, terms)
@@ -29,9 +29,9 @@ def want(episode: Any, job: int) -> None:
 
 @borrowing
 def give_node(episode: Any, job: int, node: int) -> None:
-    """Start a job on a node, or let its next worker have room there, and have the others asked.
+    """Start a job on a node, or take room there for one worker, and let the agent choose the rest.
 
-    Where the rule stops at the first node that it finds, it goes on behind this one.
+    If the rule stops at the first nodes that it finds, its next search begins after this node.
     """
     first, run = node, episode.run
     if run.terms.nodes_to_score < episode.most_nodes:
@@ -46,9 +46,9 @@ def give_node(episode: Any, job: int, node: int) -> None:
 
 @borrowing
 def _place_worker(episode: Any, job: int, node: int) -> int:
-    """Let a job's next worker have room on a node.
+    """Take room on a node for a job's next worker.
 
-    If it is the last, all give it back, and it returns the first one's node; else NOWHERE.
+    After the last worker, give all room back and return the first worker's node; else NOWHERE.
     """
     asked, recorded = episode.shown.asked, episode.run.recorded
     worker = asked[WORKER]
@@ -67,7 +67,7 @@ def _place_worker(episode: Any, job: int, node: int) -> int:
 
 @borrowing
 def _give_back(episode: Any, job: int) -> None:
-    """Give back the room that a job's workers have so far: it starts on it, or waits for more."""
+    """Give back the room of a job's workers so far; the job then starts on it, or waits."""
     asked, recorded = episode.shown.asked, episode.run.recorded
     for worker in range(asked[WORKER]):
         node = asked[FIRST] if worker == 0 else node_of(job, worker, recorded)
@@ -77,9 +77,9 @@ def _give_back(episode: Any, job: int) -> None:
 
 @borrowing
 def start_with_fewer(episode: Any, job: int) -> bool:
-    """Tell whether a job runs although there is no node for its next worker.
+    """Return whether a job starts without a node for its next worker; give its room back.
 
-    So does an elastic one that has any; what room others have so far is given back.
+    An elastic job starts if it has at least one worker; other jobs do not.
     """
     run, found = episode.run, episode.shown.asked[WORKER]
     _give_back(episode, job)

@@ -1,4 +1,4 @@
-"""What all episodes in a world share, and what an episode of it begins with."""
+"""The data that all episodes in a world share, and the initial parts of an episode."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,54 +59,54 @@ HEADS: tuple[Head, ...] = ("when", "where", "how_fast")  # as `deciding` numbers
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A world under a policy with all that its episodes share."""
+    """A world under a policy, with all data that its episodes share."""
 
     world: World
     policy: Policy
     heads: Sequence[Head]
     jobs: JobArrays  # as plans see them
-    node_table: Floats  # what never changes of the nodes: see `ClusterState`
-    sleep: Floats  # the table as it is at the start
+    node_table: Floats  # constant properties of the nodes: see `ClusterState`
+    sleep: Floats  # the table at the start
     estimates: JobEstimates
-    is_ahead_seen: bool  # whether anybody looks at later starts, and at the plan
+    is_ahead_seen: bool  # whether a rule or agent uses later starts, and so the plan
     grid: GridTable  # the forecast
     true_grid: GridTable
-    steps_s: Floats  # times at which any grid changes, where a rule looks at them
+    steps_s: Floats  # times at which any grid changes, if a rule needs them
     terms: RunConfig
     machines: Machines
     shares: Shares
-    least_until_s: float  # the bill reaches at least to where it would if all started at once
+    least_until_s: float  # the bill covers at least the time that the baseline's does
 
     @property
     def has_fast_bill(self) -> bool:
-        """Tell whether the compiled fast bill knows all that the accounting bills."""
+        """Return whether the compiled fast bill covers all that the accounting bills."""
         is_plain = not self.is_capped and not self.terms.may_suspend
         is_plain &= not self.world.batteries and not self.nodes_fail and not self.world.links.size
         return is_plain and not self.has_gangs
 
     @property
     def is_capped(self) -> bool:
-        """Tell whether anybody caps nodes."""
+        """Return whether a rule or an agent sets power caps."""
         return self.policy.cap != USUAL_CAP or "how_fast" in self.heads
 
     @property
     def nodes_fail(self) -> bool:
-        """Tell whether any node ever fails."""
+        """Return whether any node ever fails."""
         return self.world.outages.node.size > 0
 
     @property
     def has_gangs(self) -> bool:
-        """Tell whether any job has several workers."""
+        """Return whether any job has several workers."""
         return bool(self.jobs.workers.max() > 1.0)
 
     @property
     def most_nodes(self) -> int:
-        """Return how many nodes a decision has to choose from at most."""
+        """Return the most nodes of a decision."""
         return nodes_to_score(self.world.nodes.zone.size)
 
     @property
     def most_starts(self) -> int:
-        """Return how many starts a decision has to choose from at most."""
+        """Return the most starts of a decision."""
         waits_s = self.estimates.latest_start_s - self.world.jobs.arrival_s
         return int(np.clip(waits_s.max() // self.terms.slot_s + 1, 1, MOST_SLOTS))
 
@@ -114,8 +114,8 @@ class Prepared:
 def prepared(world: World, policy: Policy, heads: Sequence[Head]) -> Prepared:
     """Return a world ready for episodes in which an agent decides `heads`, a policy the rest.
 
-    Raises BadInput for policies and worlds that cannot be stepped through, and where a grid lacks
-    data for a time that is billed.
+    Raises BadInput for policies, heads and worlds that environments do not support, and if a grid
+    lacks data for a time that is billed.
     """
     _refuse(world, policy, heads)
     sleep, nodes = sleep_table(world, policy), world.nodes
@@ -150,7 +150,7 @@ def prepared(world: World, policy: Policy, heads: Sequence[Head]) -> Prepared:
 
 
 def new_parts(ready: Prepared, shown: Shown) -> Parts:
-    """Return the parts of a new episode, which shows what it asks in `shown`."""
+    """Return the parts of a new episode, which writes its observations to `shown`."""
     world, jobs, count = ready.world, ready.jobs, ready.jobs.arrival_s.size
     shown.asked[:] = OVER, NOWHERE, 0, NOWHERE, 0, NOWHERE, NOWHERE
     shown.reward[:] = 0.0
@@ -192,7 +192,7 @@ def new_parts(ready: Prepared, shown: Shown) -> Parts:
 
 
 def _nothing_in(ready: Prepared, cluster: ClusterState) -> Recorded:
-    """Return the record of an episode that begins, with room for who is placed."""
+    """Return the record of a new episode, with room for the placing of each worker."""
     recorded = nothing_recorded(ready.jobs, cluster, ready.terms, ready.nodes_fail)
     workers = ready.jobs.arrival_s.size + recorded.others.shape[1]
     return recorded._replace(placings=np.zeros((1 + workers, 2)))
@@ -207,9 +207,9 @@ def schedule_in(
 
 
 def reward_of_bill(ready: Prepared, ran: Schedule) -> float:
-    """Return the reward of a whole schedule by the accounting itself.
+    """Return the reward of a whole schedule, from the full accounting.
 
-    Raises BadInput where a grid lacks data for a time that is billed.
+    Raises BadInput if a grid lacks data for a time that is billed.
     """
     until_s = max(ready.least_until_s, billed_until_s(ready.world, ran))
     total = total_bill(bill_of(ready.world, ran, until_s))
@@ -218,13 +218,13 @@ def reward_of_bill(ready: Prepared, ran: Schedule) -> float:
 
 
 def rules_for(policy: Policy) -> RuleSet:
-    """Return the rules that answer what the agent is not asked, and stand in for it."""
+    """Return the rules that take all other decisions, and replace invalid actions."""
     order = QUEUES[policy.queue].order
     return rules_of(policy.when, policy.placing.rule, order, policy.cap, policy.pause)
 
 
 def _foreseen(world: World) -> World:
-    """Return a world whose forecasts are right."""
+    """Return the world with perfect forecasts."""
     grids = world.grids
     return world._replace(
         grids=grids._replace(
@@ -235,7 +235,7 @@ def _foreseen(world: World) -> World:
 
 
 def _refuse(world: World, policy: Policy, heads: Sequence[Head]) -> None:
-    """Raise BadInput for what cannot be stepped through."""
+    """Raise BadInput for policies and heads that environments do not support."""
     for head in heads:
         if head not in HEADS:
             raise BadInput(f"there is no head {head!r}: give one of {', '.join(HEADS)}")
@@ -262,7 +262,7 @@ def _refuse(world: World, policy: Policy, heads: Sequence[Head]) -> None:
 
 
 def _plain(columns: Any) -> Any:
-    """Return (named tuples of) arrays in one piece that may be written: one type for all worlds."""
+    """Return arrays, or tuples of them, contiguous and writable: one numba type for all worlds."""
     if isinstance(columns, np.ndarray):
         return np.require(columns, requirements=["C", "W"])
     if hasattr(columns, "_make"):

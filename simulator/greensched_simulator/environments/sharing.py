@@ -1,6 +1,6 @@
-"""Work that threads share: who is through with some of it takes the next, in compiled code.
+"""Work sharing between threads in compiled code: an idle thread takes the next part of the work.
 
-What they tell each other stands in counters.
+Threads communicate by counters.
 """
 
 from typing import Any
@@ -12,10 +12,10 @@ from numba.extending import intrinsic
 from greensched_policies.costs.cost import Integers
 from greensched_simulator.compiling.compiled import fast, inlined
 
-# Places of the counters: how many steps there were, and how many helpers are not busy with any;
-# then, of each helper, whether it sleeps.
+# Indices of the counters: number of steps, number of idle helpers, and from SLEEPS on 1 for each
+# helper that sleeps.
 STEPS, IDLE, SLEEPS = range(3)
-_LOOKS = 100_000  # each takes 2 ns and more
+_LOOKS = 100_000  # each takes at least 2 ns
 
 
 @intrinsic
@@ -31,20 +31,20 @@ def _take(typing: Any, taken: Any, place: Any, count: Any) -> Any:
     return types.int64(taken, types.int64, types.int64), code
 
 
-# Returns the number in a place of an array of int64, and adds a count to it, as one step: no two
-# threads get the same. It never waits, least of all for the interpreter's lock.
+# Atomic fetch-and-add: returns the number at an index of an int64 array, and adds a count to it. It
+# never waits, not even for the interpreter's lock.
 take: Any = _take
 
 
 @fast
-def tell_step(counters: Integers) -> None:
-    """Tell all that there is a step: whoever sees it sees all that was written before."""
+def announce_step(counters: Integers) -> None:
+    """Announce a step to all threads; a thread that sees it also sees all earlier writes."""
     take(counters, STEPS, 1)
 
 
 @inlined
 def reaches(counters: Integers, place: int, least: int) -> bool:
-    """Look at a number until it has reached another, for some tenths of a millisecond at most."""
+    """Return whether a counter reaches `least`; poll for some tenths of a millisecond at most."""
     for _ in range(_LOOKS):
         if take(counters, place, 0) >= least:
             return True

@@ -12,24 +12,24 @@ from greensched_policies.costs.cost import Floats
 from greensched_simulator.environments.episode_batch import EpisodeBatch
 from greensched_simulator.environments.preparation import Head
 from greensched_simulator.environments.spaces import (
-    Seen,
+    AgentObservation,
+    info_of,
     observation_space,
-    seen_on,
+    observations_of,
     shape_of,
-    told_of,
 )
 from greensched_simulator.policy import Policy
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.world.world import World
 
 
-class GreenSchedEnv(gymnasium.Env[Seen, SupportsIndex]):
-    """An episode is all jobs of a world; a step is one decision; an action is a candidate's place.
+class GreenSchedEnv(gymnasium.Env[AgentObservation, SupportsIndex]):
+    """An episode is all jobs of a world, a step is one decision, an action a candidate's index.
 
     `head` is what the agent decides: "where", among nodes with room for a job that is to start;
     "when", among starts for a job that has arrived and may wait; or "how_fast", among power caps
-    for a node. A policy's rules decide the rest, also instead of actions that name no candidate.
-    Decisions with one choice are not asked.
+    for a node. A policy's rules decide the rest, and replace actions that name no candidate.
+    Decisions with one candidate skip the agent.
     """
 
     metadata = {"render_modes": []}
@@ -45,14 +45,16 @@ class GreenSchedEnv(gymnasium.Env[Seen, SupportsIndex]):
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Seen, dict[str, Any]]:
+    ) -> tuple[AgentObservation, dict[str, Any]]:
         """Begin an episode in a world drawn by the seed, or in that of `options["world"]`."""
         super().reset(seed=seed)
         self._batch.open(0, options, self.np_random)
-        return self._seen(), told_of(self._batch, 0)
+        return self._seen(), info_of(self._batch, 0)
 
-    def step(self, action: SupportsIndex) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
-        """Do what the agent chose, and go on to its next decision, or to the episode's end.
+    def step(
+        self, action: SupportsIndex
+    ) -> tuple[AgentObservation, float, bool, bool, dict[str, Any]]:
+        """Apply the agent's action, and go on to its next decision, or to the episode's end.
 
         Raises ResetNeeded before the first `reset`.
         """
@@ -60,7 +62,7 @@ class GreenSchedEnv(gymnasium.Env[Seen, SupportsIndex]):
         self._batch.step(self._action)
         is_over = bool(self._batch.is_over()[0])
         reward = float(self._batch.given()[0])
-        return self._seen(), reward, is_over, False, told_of(self._batch, 0)
+        return self._seen(), reward, is_over, False, info_of(self._batch, 0)
 
     def schedule(self) -> Schedule:
         """Return what has happened in this episode; a whole schedule once it is over."""
@@ -70,7 +72,8 @@ class GreenSchedEnv(gymnasium.Env[Seen, SupportsIndex]):
         """Return the part of the rewards that each job has brought so far, [J]."""
         return self._batch.credits(0)
 
-    def _seen(self) -> Seen:
+    def _seen(self) -> AgentObservation:
         return {
-            name: each[0].copy(order="K") for name, each in seen_on(self._batch, self._head).items()
+            name: each[0].copy(order="K")
+            for name, each in observations_of(self._batch, self._head).items()
         }

@@ -1,4 +1,4 @@
-"""What an agent sees and may answer, in Gymnasium's words."""
+"""The observations, actions and infos of an agent, as Gymnasium defines them."""
 
 from typing import Any
 
@@ -10,13 +10,15 @@ from greensched_simulator.environments.episode_batch import EpisodeBatch
 from greensched_simulator.environments.episode_parts import CANDIDATES, CAPPED, HEAD, JOB
 from greensched_simulator.environments.preparation import HEADS, Head
 
-Seen = dict[str, Any]  # candidates [N,F], context [8], mask [N]; of a vector with B in front
+AgentObservation = dict[
+    str, Any
+]  # candidates [N,F], context [8], mask [N]; in a vector with B in front
 
 _MOST = float(np.finfo(np.float32).max)  # any finite number
 
 
 def observation_space(candidates: int, features: int) -> spaces.Dict:
-    """Return the space of one observation of so many candidates at most."""
+    """Return the space of an observation of at most `candidates` candidates."""
     return spaces.Dict(
         {
             "candidates": spaces.Box(-_MOST, _MOST, (candidates, features), np.float32),
@@ -27,15 +29,13 @@ def observation_space(candidates: int, features: int) -> spaces.Dict:
 
 
 def shape_of(batch: EpisodeBatch, head: Head) -> tuple[int, int]:
-    """Return how many candidates a batch shows of a head, and with how many features."""
+    """Return the most candidates that a batch shows for a head, and their number of features."""
     table = batch.tables[head]
     return table.shape[2], table.shape[1]
 
 
-def seen_on(batch: EpisodeBatch, head: Head) -> Seen:
-    """Return what the episodes of a batch with one head show: views, which each step writes
-    anew.
-    """
+def observations_of(batch: EpisodeBatch, head: Head) -> AgentObservation:
+    """Return the observations of a batch with one head, as views that each step overwrites."""
     return {
         "candidates": batch.tables[head].transpose((0, 2, 1)),
         "context": batch.context,
@@ -43,14 +43,12 @@ def seen_on(batch: EpisodeBatch, head: Head) -> Seen:
     }
 
 
-def told_of(batch: EpisodeBatch, place: int) -> dict[str, Any]:
-    """Return what is known of an episode beside what its agent sees: for what it decides."""
+def info_of(batch: EpisodeBatch, place: int) -> dict[str, Any]:
+    """Return an episode's info: the subject of its decision, and its world."""
     asked = batch.asked[place]
     return {
-        "job": int(
-            asked[JOB]
-        ),  # -1 where a node is asked for its power cap, or the episode is over
-        "node": int(asked[CAPPED]),  # that node, else -1
+        "job": int(asked[JOB]),  # -1 for decisions on a power cap, and if the episode is over
+        "node": int(asked[CAPPED]),  # whose power cap is decided, else -1
         "head": (*HEADS, "over")[asked[HEAD]],
         "candidates": int(asked[CANDIDATES]),
         "world": int(batch.world_of[place]),

@@ -15,18 +15,23 @@ from greensched_core.errors import BadInput
 from greensched_simulator.environments.episode_batch import EpisodeBatch
 from greensched_simulator.environments.episode_parts import CANDIDATES, CAPPED, JOB
 from greensched_simulator.environments.preparation import Head
-from greensched_simulator.environments.spaces import Seen, observation_space, seen_on, shape_of
+from greensched_simulator.environments.spaces import (
+    AgentObservation,
+    observation_space,
+    observations_of,
+    shape_of,
+)
 from greensched_simulator.policy import Policy
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.world.world import World
 
 
-class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
-    """B episodes at a time, each as `GreenSchedEnv` has it, in worlds of any sizes.
+class GreenSchedVectorEnv(VectorEnv[AgentObservation, npt.NDArray[Any], npt.NDArray[Any]]):
+    """B episodes at a time, each as in `GreenSchedEnv`, in worlds of any sizes.
 
-    Where an episode is over, the next step begins another one and takes no action
-    (AutoresetMode.NEXT_STEP). With `copies` off, observations are views that the next step
-    overwrites. `threads` share the environments between them.
+    After an episode's end the next step begins another one, and ignores the action
+    (AutoresetMode.NEXT_STEP). Without `copies`, observations are views that the next step
+    overwrites. `threads` threads share the environments.
     """
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
@@ -51,34 +56,36 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._was_over = np.zeros(num_envs, np.bool_)
-        self._dice = [seeding.np_random(None)[0] for _ in range(num_envs)]
+        self._generators = [seeding.np_random(None)[0] for _ in range(num_envs)]
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Seen, dict[str, Any]]:
-        """Begin an episode everywhere, in worlds drawn by `seed`, `seed` + 1 and so on.
+    ) -> tuple[AgentObservation, dict[str, Any]]:
+        """Begin an episode in each environment, in worlds drawn by `seed`, `seed` + 1 and so on.
 
-        Or in that of `options["world"]`.
+        With `options["world"]` all begin in that world.
         """
         if seed is not None:
             each = (
                 [seed + place for place in range(self.num_envs)] if isinstance(seed, int) else seed
             )
-            self._dice = [
-                mine if own is None else seeding.np_random(own)[0]
-                for mine, own in zip(self._dice, each, strict=True)
+            self._generators = [
+                current if own is None else seeding.np_random(own)[0]
+                for current, own in zip(self._generators, each, strict=True)
             ]
         for place in range(self.num_envs):
             self._begin(place, options)
         self._was_over[:] = False
-        return self._seen(), self._told()
+        return self._seen(), self._info()
 
     def step(
         self, actions: npt.NDArray[Any]
-    ) -> tuple[Seen, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
-        """Do what each agent chose, and go on to its next decision.
+    ) -> tuple[
+        AgentObservation, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]
+    ]:
+        """Apply each agent's action, and go on to its next decision.
 
-        Raises BadInput where `actions` are not one whole number for each environment, ResetNeeded
+        Raises BadInput if `actions` are not one whole number for each environment, ResetNeeded
         before the first `reset`, and ClosedEnvironmentError after `close`.
         """
         if self.closed:
@@ -95,7 +102,7 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
         ends = self._batch.is_over() & ~self._was_over
         self._was_over = ends
         rewards = self._batch.given().copy()
-        return self._seen(), rewards, ends.copy(), np.zeros(ends.size, np.bool_), self._told()
+        return self._seen(), rewards, ends.copy(), np.zeros(ends.size, np.bool_), self._info()
 
     def schedule(self, place: int) -> Schedule:
         """Return what has happened in one environment's episode."""
@@ -106,16 +113,16 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
         self._batch.close()
 
     def _begin(self, place: int, options: dict[str, Any] | None = None) -> None:
-        self._batch.open(place, options, self._dice[place])
+        self._batch.open(place, options, self._generators[place])
 
-    def _seen(self) -> Seen:
-        seen = seen_on(self._batch, self._head)
+    def _seen(self) -> AgentObservation:
+        seen = observations_of(self._batch, self._head)
         if not self._copies:
             return seen
         return {name: each.copy(order="K") for name, each in seen.items()}
 
-    def _told(self) -> dict[str, Any]:
-        """Return for which job or node each decides, among how many, and in which world."""
+    def _info(self) -> dict[str, Any]:
+        """Return each decision's job or node, its number of candidates, and its world."""
         batch, known = self._batch, np.ones(self.num_envs, np.bool_)
         return {
             "job": batch.asked[:, JOB].copy(), "_job": known,
