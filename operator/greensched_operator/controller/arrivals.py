@@ -74,12 +74,15 @@ class Arrivals:
                 shadowed += self._explain(work, rules)
         if shadowed:
             with self._isolated(shadowed[0].work):
-                now = situation([])
-                # Many workloads take a second of CPU time; a thread keeps releases in time.
-                planned, _ = await asyncio.to_thread(plan_starts, shadowed, now)
-                for one in planned:
-                    self._report_shadow(one)
-                    self._recorder.planned(one, now, is_shadow=True)
+                await self._plan_shadow(shadowed, situation([]))
+
+    async def _plan_shadow(self, shadowed: Sequence[MayWait], now: Situation) -> None:
+        """Report and record the starts that mode shadow would plan."""
+        # Many workloads take a second of CPU time; a thread keeps releases in time.
+        planned, _ = await asyncio.to_thread(plan_starts, shadowed, now)
+        for one in planned:
+            self._report_shadow(one)
+            self._recorder.planned(one, now, is_shadow=True)
 
     def _explain(self, work: Work, rules: HoldRules) -> list[MayWait]:
         """Report why a workload is not held; return it where mode shadow would hold it."""
