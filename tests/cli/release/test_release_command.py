@@ -84,7 +84,7 @@ async def test_a_name_that_two_have_is_asked_about(users: Users) -> None:
     await users.hold_job("same")
     await users.hold_pod("same")
     done = users.release("same")
-    assert done.returncode == 1 and "say job/same or pod/same" in done.stderr
+    assert done.returncode == 1 and "use job/same or pod/same" in done.stderr
     assert (await users.job("same"))["spec"]["suspend"] is True
 
 

@@ -80,13 +80,13 @@ async def test_whatever_is_past_its_latest_start_is_named_with_what_starts_it(
 async def test_a_silent_leader_is_dead_and_a_leader_that_speaks_is_not(users: Users) -> None:
     await users.lead(silent_s=300)
     told = users.status().stdout
-    assert re.search(r"operator  leader-1 is dead, last renewal 5m\d*s? ago", told)
+    assert re.search(r"operator +leader-1 is dead, last renewal 5m\d*s? ago", told)
     assert "leader-1 has not renewed its Lease for 5m" in told
     path = f"/apis/coordination.k8s.io/v1/namespaces/{users.own}/leases/greensched-operator"
     await users.api.delete(path)
     await users.lead()
     alive = users.status().stdout
-    assert "operator  leader-1 leads, last renewal" in alive and "is dead" not in alive
+    assert re.search("operator +leader-1 leads, last renewal", alive) and "is dead" not in alive
 
 
 async def test_it_tells_when_the_webhook_hears_nobody(users: Users) -> None:
@@ -94,14 +94,14 @@ async def test_it_tells_when_the_webhook_hears_nobody(users: Users) -> None:
     heartbeat = "greensched-heartbeat"
     await users.lead()
     told = users.status().stdout
-    assert "heartbeat none" in told
+    assert re.search("heartbeat +none", told)
     assert "Neither leader nor releaser has ever given a sign of life" in told
     await users.lead(silent_s=300, lease=heartbeat, lasts_s=60)
     assert "has given a sign of life for 5m" in users.status().stdout
     await users.api.delete(f"{LEASES}/{users.own}/leases/{heartbeat}")
     await users.lead(lease=heartbeat, lasts_s=60)
     told = users.status().stdout
-    assert "heartbeat last sign of life" in told and "Neither leader" not in told
+    assert re.search("heartbeat +last sign of life", told) and "Neither leader" not in told
 
 
 async def test_the_operator_is_found_by_its_lease(users: Users) -> None:
