@@ -1,1 +1,1 @@
-"""Stress Jobs: the same fixed work under several strategies on any cluster, and what it took."""
+"""Stress benchmark: runs the same fixed work under several strategies on any cluster."""

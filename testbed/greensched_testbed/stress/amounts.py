@@ -1,6 +1,6 @@
-"""What a run took above idle by each meter there is, with carbon and cost by the grid as it was.
+"""Measures the energy, carbon and cost above idle of a run with each available meter.
 
-Runs are compared by one meter: the best that saw all of them (`meter_of_all`).
+Runs are compared by one meter: the best that measured all of them (`meter_of_all`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,15 +45,15 @@ def is_estimated(meter: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ShippedAssumptions:
-    """What GreenSched ships with, where nothing says better."""
+    """GreenSched's default values for what the cluster does not state."""
 
     default_pue: float
     gpu_ratio: float
 
 
 @dataclass(frozen=True, slots=True)
-class AskedMeters:
-    """Who is asked."""
+class MeterSources:
+    """The sources from which the meters read."""
 
     ground: Ground
     assumed: ShippedAssumptions
@@ -62,16 +62,16 @@ class AskedMeters:
 
 
 async def amounts_by_meter(
-    meters: AskedMeters, namespace: str, runs: Sequence[JobRun]
+    meters: MeterSources, namespace: str, runs: Sequence[JobRun]
 ) -> tuple[dict[str, Amounts], tuple[str, ...]]:
-    """Return what a run's pods took by each meter that saw them, and why others gave nothing."""
+    """Return what a run's pods took by each meter that measured them, and the others' faults."""
     ran = [each for run in runs if (each := _ran(run, namespace, meters.ground)) is not None]
     found: dict[str, Amounts] = {}
     faults: list[str] = []
     if not ran:
         return found, ("no pod was seen to run and end",)
     ended = [run for run in runs if run.end]
-    if len(ran) < len(ended):  # the others alone would seem to take less
+    if len(ran) < len(ended):  # a sum without the missing pods would be too small
         lost = ", ".join(run.job.name for run in ended if run.node not in meters.ground.nodes)
         return found, (f"energy is not known: {lost or 'a pod'} ended on an unknown node",)
     by_uid = {run.pod_uid: run for run in runs}
@@ -91,7 +91,7 @@ async def amounts_by_meter(
 
 
 async def _pieces(
-    meters: AskedMeters,
+    meters: MeterSources,
     meter: str,
     ran: Sequence[Ran],
     by_uid: Mapping[str, JobRun],
@@ -105,13 +105,13 @@ async def _pieces(
         return None if with_gpus or meters.kubelet is None else meters.kubelet.pieces(pod_runs)
     if meters.prometheus is None:
         return None
-    asked = [each for each in POD_METERS if each.name == meter]
-    told = await measured_pods(meters.prometheus, pod_runs, with_gpus=with_gpus, meters=asked)
-    return None if told is None else told.pieces
+    chosen = [each for each in POD_METERS if each.name == meter]
+    measured = await measured_pods(meters.prometheus, pod_runs, with_gpus=with_gpus, meters=chosen)
+    return None if measured is None else measured.pieces
 
 
 def _ran(run: JobRun, namespace: str, ground: Ground) -> Ran | None:
-    """Return the run of a Job's pod; None for one that did not run, or not to an end."""
+    """Return the run of a Job's pod; None if the pod did not run or has not ended."""
     node = ground.nodes.get(run.node)
     if node is None or run.started_at is None or run.finished_at is None:
         return None
@@ -122,9 +122,9 @@ def _ran(run: JobRun, namespace: str, ground: Ground) -> Ran | None:
 def curve_pieces(
     ran: Sequence[Ran], by_uid: Mapping[str, JobRun], assumed: ShippedAssumptions
 ) -> dict[str, list[Piece]]:
-    """Return what pods took by the cores that they asked for, as the bills of schedules do.
+    """Return the energy of pods by the cores they requested, as the bills of schedules do.
 
-    Only they are known: their nodes count as empty beside them. Watts are the machines' own.
+    Only these pods are known, so their nodes count as otherwise empty. Watts exclude the PUE.
     """
     known = [each.site.node for each in ran if each.site is not None and each.site.node is not None]
     nodes = list({node.name: node for node in known}.values())
@@ -155,6 +155,6 @@ def curve_pieces(
     }
 
 
-def meter_of_all(told: Sequence[Mapping[str, Amounts]]) -> str | None:
-    """Return the best meter that saw every run, so that like is compared with like."""
-    return next((meter for meter in METERS if told and all(meter in each for each in told)), None)
+def meter_of_all(runs: Sequence[Mapping[str, Amounts]]) -> str | None:
+    """Return the best meter that measured every run, so that runs are comparable."""
+    return next((meter for meter in METERS if runs and all(meter in each for each in runs)), None)

@@ -1,4 +1,4 @@
-"""What a benchmark leaves in its folder: summary.json, jobs.csv, report.html and plots as PNG."""
+"""Writes a benchmark's results: summary.json, jobs.csv, report.html and plots as PNG."""
 
 import csv
 import json
@@ -20,7 +20,7 @@ _COLUMNS = (
 
 
 def write_results(folder: Path, outcome: BenchmarkOutcome) -> Path:
-    """Write all files into a folder, and return where the page is."""
+    """Write all files into a folder, and return the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "summary.json").write_text(json.dumps(summary(outcome), indent=2) + "\n")
     with open(folder / "jobs.csv", "w", encoding="utf-8", newline="") as file:
@@ -34,7 +34,7 @@ def write_results(folder: Path, outcome: BenchmarkOutcome) -> Path:
 
 
 def summary(outcome: BenchmarkOutcome) -> dict[str, Any]:
-    """Return what summary.json holds; what is not known is None, never 0."""
+    """Return the content of summary.json; an unknown value is None, never 0."""
     options = outcome.options
     return {
         "suite": {

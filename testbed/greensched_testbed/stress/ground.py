@@ -1,4 +1,4 @@
-"""The cluster as a benchmark looks at it meanwhile: its nodes, and the grid behind them."""
+"""Observes the cluster during a benchmark: its nodes and their grids."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -47,7 +47,7 @@ class _LookMeta(msgspec.Struct):
 
 
 class _Look(msgspec.Struct):
-    """What a decision does not read of a node, and a benchmark does."""
+    """The fields of a node that the benchmark reads and decisions do not."""
 
     metadata: _LookMeta
     spec: _LookSpec = msgspec.field(default_factory=_LookSpec)
@@ -66,7 +66,7 @@ _decode_look = msgspec.json.Decoder(_Look).decode
 
 @dataclass(frozen=True, slots=True)
 class GridNow:
-    """A zone's grid at one time; None is no data."""
+    """A zone's grid at one time; None means no data."""
 
     carbon_g_per_kwh: float | None
     price_per_mwh: float | None
@@ -75,11 +75,11 @@ class GridNow:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The nodes that take work, as GreenSched believes them to be, and what was noted of grids."""
+    """The nodes that take work, as GreenSched reads them, and the recorded grid history."""
 
     nodes: Mapping[str, Node]
-    faults: tuple[str, ...]  # what could not be read of them
-    is_played: bool  # by kwok: no container runs
+    faults: tuple[str, ...]  # what could not be read from the nodes
+    is_played: bool  # kwok plays the nodes: no container runs
     signals: GridSignals
     history: GridHistory
 
@@ -90,7 +90,7 @@ class Ground:
 
     @property
     def room(self) -> Room:
-        """What every node has."""
+        """What every node has at least."""
         nodes = self.nodes.values()
         return Room(
             min(node.cpu_cores for node in nodes),
@@ -99,7 +99,7 @@ class Ground:
         )
 
     def grid_at(self, now_s: float) -> dict[str, GridNow]:
-        """Return what is known of each zone at a time, and who says so."""
+        """Return each zone's carbon and price at a time, with their source."""
         found = {}
         for zone in self.zones:
             state = self.signals.zone(zone, now_s)
@@ -111,9 +111,9 @@ class Ground:
 async def looked_at(
     client: ApiClient, zone_map: Mapping[str, str], signals: GridSignals, clock: Clock
 ) -> AsyncIterator[Ground]:
-    """Read the nodes, follow the grid's signals and note them while it is open.
+    """Read the nodes, then follow and record the grid's signals while the context is open.
 
-    Raises ApiUnavailable where nodes may not be listed, BadInput where none takes work, or where
+    Raises ApiUnavailable if nodes may not be listed. Raises BadInput if no node takes work, or if
     kwok plays only some of those that do.
     """
     nodes, faults, is_played = await _read_nodes(client, zone_map)
@@ -141,18 +141,18 @@ async def _read_nodes(
     played: dict[str, bool] = {}
     async for page in client.pages(NODES):
         for raw in page.items:
-            look, (node, told) = _decode_look(raw), reader.read(_decode_node(raw))
+            look, (node, reader_faults) = _decode_look(raw), reader.read(_decode_node(raw))
             if not (node.schedulable and node.cpu_cores > 0 and look.takes_work()):
                 continue
             nodes[node.name] = node
-            faults += [f"{node.name}: {fault}" for fault in told]
+            faults += [f"{node.name}: {fault}" for fault in reader_faults]
             played[node.name] = look.is_played()
     if not nodes:
         raise BadInput("the cluster has no node that takes work")
-    if len(set(played.values())) > 1:  # the same Job would end on some, and on others never
+    if len(set(played.values())) > 1:  # the same Job would end on some nodes and never on others
         real = [name for name, is_played in played.items() if not is_played]
         raise BadInput(
-            f"kwok plays {sum(played.values())} of the {len(played)} nodes that take work, and not "
+            f"kwok plays {sum(played.values())} of the {len(played)} nodes that take work, but not "
             f"{', '.join(sorted(real)[:3])}{' and others' if len(real) > 3 else ''}: "
             "cordon one kind (kubectl cordon NODE)"
         )
@@ -160,7 +160,7 @@ async def _read_nodes(
 
 
 async def _has_signals(client: ApiClient) -> bool:
-    """Tell whether GridSignals can be read; without GreenSched there are none."""
+    """Return whether GridSignals can be read; a cluster without GreenSched has none."""
     try:
         await client.get(GRID_SIGNALS, {"limit": 1})
     except ApiUnavailable as fault:

@@ -1,6 +1,6 @@
-"""What becomes of the suite's Jobs, as the watches of Jobs and pods tell it.
+"""Records the progress of the suite's Jobs from watches of Jobs and pods.
 
-Times are read from our own clock when the watch first tells of a change, as `replay` does.
+Times are read from our own clock when the watch first reports a change, as in `replay`.
 """
 
 import asyncio
@@ -22,29 +22,29 @@ _ENDS: dict[str, End] = {"Succeeded": "completed", "Failed": "failed"}  # by a p
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """What became of one Job; seconds since the epoch, None for what did not happen."""
+    """One Job's times, in seconds since the epoch; None for what did not happen."""
 
     job: StressJob
     created_at: float | None = None
     bound_at: float | None = None
-    started_at: float | None = None  # its container runs
+    started_at: float | None = None  # when its container started
     finished_at: float | None = None
     end: End = ""
     node: str = ""
     pod_name: str = ""
     pod_uid: str = ""
-    why: str = ""  # why it waits or failed, in the cluster's words
+    why: str = ""  # why it waits or failed, as the cluster reports it
 
     @property
     def completion_s(self) -> float | None:
-        """From its creation to its end; None for a Job that did not complete."""
+        """Seconds from creation to end; None for a Job that did not complete."""
         if self.end != "completed" or self.created_at is None or self.finished_at is None:
             return None
         return self.finished_at - self.created_at
 
     @property
     def run_s(self) -> float | None:
-        """From its start to its end, likewise."""
+        """Seconds from start to end; None for a Job that did not complete."""
         if self.end != "completed" or self.started_at is None or self.finished_at is None:
             return None
         return self.finished_at - self.started_at
@@ -94,7 +94,7 @@ class _Status(msgspec.Struct):
 
 
 class Seen(msgspec.Struct):
-    """A Job or a pod: what we read of either."""
+    """The fields that we read of a Job or a pod."""
 
     metadata: _Meta
     spec: _Spec = msgspec.field(default_factory=_Spec)
@@ -105,7 +105,7 @@ decode_seen = msgspec.json.Decoder(Seen).decode
 
 
 class JobLog:
-    """Notes when the watches first tell of each change; the only writer of the runs."""
+    """Records when the watches first report each change; the only writer of the runs."""
 
     def __init__(
         self, jobs: Sequence[StressJob], clock: Clock, on_progress: Callable[[ReplayProgress], None]
@@ -116,24 +116,24 @@ class JobLog:
         self._on_progress = on_progress
 
     def runs(self) -> tuple[JobRun, ...]:
-        """Return what is known of each Job, in the suite's order."""
+        """Return each Job's run so far, in the suite's order."""
         return tuple(self._runs.values())
 
     def created(self, name: str) -> None:
-        """Note that the API server has taken a Job."""
+        """Record that the API server has accepted a Job."""
         self._note(replace(self._runs[name], created_at=self._clock.now()))
 
     def list_began(self) -> None:
-        """A full list changes nothing: it only tells again what is there."""
+        """Do nothing: a full list only repeats the objects that exist."""
 
     def list_ended(self) -> None:
-        """What is missing from a list stays as it was last seen."""
+        """Do nothing: an object missing from a list keeps its last state."""
 
     def remove(self, item: Seen) -> None:
-        """What was deleted stays as it was last seen."""
+        """Do nothing: a deleted object keeps its last state."""
 
     def upsert(self, item: Seen) -> None:
-        """Note a Job's end, or its pod's node, start and end, when they are new."""
+        """Record a Job's end, or its pod's node, start and end, when they are new."""
         run = self._runs.get((item.metadata.labels or {}).get(JOB_LABEL, ""))
         if run is None or run.end:
             return
@@ -174,9 +174,9 @@ def _with_pod(run: JobRun, pod: Seen, now: float) -> JobRun:
 
 
 def _end_of(item: Seen) -> End:
-    """Return how a pod ended, or that a Job failed, as one does whose pod was deleted.
+    """Return how a pod ended, or that a Job failed, which covers Jobs whose pod was deleted.
 
-    That a Job completed is read from its pod, which also says where.
+    A Job's completion is read from its pod, which also states the node.
     """
     if item.status.phase:
         return _ENDS.get(item.status.phase, "")
@@ -187,7 +187,7 @@ def _end_of(item: Seen) -> End:
 
 
 def _why(status: _Status) -> str:
-    """Return why a pod waits or failed, "" where nothing is said."""
+    """Return why a pod waits or failed, "" if its status gives no reason."""
     for container in status.containerStatuses:
         state = container.state
         if state.waiting is not None and state.waiting.reason:

@@ -1,4 +1,4 @@
-"""Stress Jobs as batch/v1 Jobs: fixed work in a plain busybox, fit for restricted namespaces."""
+"""Builds stress Jobs as batch/v1 Jobs: fixed work in busybox, allowed in restricted namespaces."""
 
 import math
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from greensched_testbed.replay import TESTBED_RUNTIME
 from greensched_testbed.stress.strategies import Strategy
 from greensched_testbed.stress.suite import BODIES, StressJob, StressKind
 
-JOB_LABEL = f"{labels.GROUP}/stress-job"  # on Jobs and their pods: the suite's name for it
+JOB_LABEL = f"{labels.GROUP}/stress-job"  # on Jobs and their pods: the Job's name in the suite
 IMAGE = "busybox:1.37"
 GPU_IMAGE = "nvcr.io/nvidia/k8s/cuda-sample:nbody"
-_NOBODY = 65_534
+_NOBODY_ID = 65_534
 _HASH_CORES = """\
 set -e; started=
 for core in $(seq "$CORES"); do
@@ -30,25 +30,25 @@ for pass in $(seq "$PASSES"); do sha256sum /fill/zeros > /dev/null; done
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """What the containers run; another mirror's name where the usual one is out of reach."""
+    """The images of the containers; name a mirror if the default registry is unreachable."""
 
     plain: str = IMAGE
     gpu: str = GPU_IMAGE
 
 
 def namespace_object(name: str) -> dict[str, Any]:
-    """Return the namespace of one run; Pod Security holds its pods to `restricted`."""
-    kept = {"pod-security.kubernetes.io/enforce": "restricted", JOB_LABEL: "suite"}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": kept}}
+    """Return the namespace of one run; Pod Security enforces `restricted` for its pods."""
+    marks = {"pod-security.kubernetes.io/enforce": "restricted", JOB_LABEL: "suite"}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": marks}}
 
 
 def job_object(
     job: StressJob, strategy: Strategy, images: Images, *, is_played: bool = False
 ) -> dict[str, Any]:
-    """Return the Job as JSON would hold it; `is_played`: by kwok, which takes the given time."""
+    """Return the Job as a JSON value; if `is_played`, kwok runs it for its expected runtime."""
     marks = {JOB_LABEL: job.name}
     played = {TESTBED_RUNTIME: f"{job.runtime_s:.3f}s"} if is_played else {}
-    metadata = {"name": job.name, "labels": marks, **_annotated(_asked(job, strategy))}
+    metadata = {"name": job.name, "labels": marks, **_annotated(_our_annotations(job, strategy))}
     template = {
         "metadata": {"labels": marks, **_annotated(played)},
         "spec": _pod_spec(job, strategy, images),
@@ -58,25 +58,25 @@ def job_object(
 
 
 def pinned(job: dict[str, Any], node: str) -> dict[str, Any]:
-    """Return the Job with its pod on a node, whatever schedulers think."""
+    """Return the Job with its pod bound to a node, without a scheduler."""
     template = job["spec"]["template"]
     spec = {**template["spec"], "nodeName": node}
     return {**job, "spec": {**job["spec"], "template": {**template, "spec": spec}}}
 
 
-def _annotated(notes: dict[str, str]) -> dict[str, Any]:
-    return {"annotations": notes} if notes else {}
+def _annotated(annotations: dict[str, str]) -> dict[str, Any]:
+    return {"annotations": annotations} if annotations else {}
 
 
-def _asked(job: StressJob, strategy: Strategy) -> dict[str, str]:
-    if not strategy.tells_runtime:
+def _our_annotations(job: StressJob, strategy: Strategy) -> dict[str, str]:
+    if not strategy.annotates_runtime:
         return {}
-    asked = {labels.RUNTIME: f"{job.runtime_s:.0f}s" if job.runtime_s >= 1 else "1s"}
-    if not strategy.tells_deadlines:
-        return asked | {labels.RUN_NOW: "true"}  # whatever the namespace's policy says
+    annotations = {labels.RUNTIME: f"{job.runtime_s:.0f}s" if job.runtime_s >= 1 else "1s"}
+    if not strategy.annotates_deadline:
+        return annotations | {labels.RUN_NOW: "true"}  # overrides the namespace's policy
     if job.deadline_s is not None:
-        asked[labels.DEADLINE] = f"{job.deadline_s:.0f}s"
-    return asked
+        annotations[labels.DEADLINE] = f"{job.deadline_s:.0f}s"
+    return annotations
 
 
 def _pod_spec(job: StressJob, strategy: Strategy, images: Images) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _pod_spec(job: StressJob, strategy: Strategy, images: Images) -> dict[str, A
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": 0,
         "securityContext": {
-            "runAsNonRoot": True, "runAsUser": _NOBODY, "runAsGroup": _NOBODY,
+            "runAsNonRoot": True, "runAsUser": _NOBODY_ID, "runAsGroup": _NOBODY_ID,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [_container(job, images)],
@@ -98,7 +98,7 @@ def _pod_spec(job: StressJob, strategy: Strategy, images: Images) -> dict[str, A
 
 
 def _container(job: StressJob, images: Images) -> dict[str, Any]:
-    # Limits as requests: what a Job may take does not depend on who else is there.
+    # Limits equal requests: what a Job may use does not depend on other work on its node.
     amounts = {labels.CPU: f"{job.cores * 1000:.0f}m", labels.MEMORY: str(job.memory_bytes)}
     if job.gpus:
         amounts[labels.NVIDIA_GPU] = str(job.gpus)
@@ -118,12 +118,12 @@ def _program(job: StressJob, images: Images) -> dict[str, Any]:
         words = ["nbody", "-benchmark", f"-numbodies={BODIES}", f"-i={job.work}"]
         return {"image": images.gpu, "command": words}
     if job.kind is StressKind.MEMORY:
-        told = {"MIB": job.fill_mib, "PASSES": job.work}
+        variables = {"MIB": job.fill_mib, "PASSES": job.work}
         mounts = [{"name": "fill", "mountPath": "/fill"}]
-        return _script(images, _HASH_MEMORY, told) | {"volumeMounts": mounts}
+        return _script(images, _HASH_MEMORY, variables) | {"volumeMounts": mounts}
     return _script(images, _HASH_CORES, {"CORES": max(1, math.floor(job.cores)), "MIB": job.work})
 
 
-def _script(images: Images, text: str, told: dict[str, int]) -> dict[str, Any]:
-    env = [{"name": name, "value": str(value)} for name, value in told.items()]
+def _script(images: Images, text: str, variables: dict[str, int]) -> dict[str, Any]:
+    env = [{"name": name, "value": str(value)} for name, value in variables.items()]
     return {"image": images.plain, "command": ["sh", "-c", text], "env": env}

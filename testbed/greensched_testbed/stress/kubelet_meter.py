@@ -1,4 +1,4 @@
-"""Asks every node's kubelet for CPU time while the suite runs, and tells what its pods took."""
+"""Reads CPU time from every node's kubelet during the suite, and returns its pods' energy."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -17,12 +17,12 @@ from greensched_core.power.pod_courses import (
     share_seen,
 )
 from greensched_core.power.pod_runs import PodRun
-from greensched_testbed.stress.kubelet_pages import Named, read_page
+from greensched_testbed.stress.kubelet_pages import PodName, read_page
 
-EVERY_S = 5.0  # the kubelet itself looks every ten seconds or so
+EVERY_S = 5.0  # the kubelet itself samples about every ten seconds
 _AT_ONCE = 8
-# Of a run's time. A pod is forgotten with its end, and was looked at some ten seconds before; the
-# suite's work is steady, so that the rest is as what was seen.
+# Share of a run's time. A kubelet forgets a pod at its end, some ten seconds after its last sample.
+# The suite's work is steady, so that the rest is taken to be like the part that was sampled.
 _LEAST_SEEN = 0.5
 
 
@@ -33,12 +33,12 @@ class KubeletMeter:
         self._client = client
         self._clock = clock
         self._nodes: dict[str, list[Point]] = {name: [] for name in nodes}
-        self._pods: dict[Named, list[Point]] = {}
-        self.fault = ""  # why a kubelet could not be asked last; "" where all answer
+        self._pods: dict[PodName, list[Point]] = {}
+        self.fault = ""  # why a kubelet did not answer the last time; "" if all did
 
     @asynccontextmanager
     async def asking(self, every_s: float = EVERY_S) -> AsyncIterator[None]:
-        """Ask by and by while this is open, and once more at its end."""
+        """Read every `every_s` seconds while this is open, and once more at its end."""
         asking = asyncio.create_task(self._keep_asking(every_s))
         try:
             yield
@@ -48,7 +48,7 @@ class KubeletMeter:
             await asyncio.gather(asking, return_exceptions=True)
 
     async def ask(self) -> None:
-        """Ask every kubelet once; one that does not answer is left out and named in `fault`."""
+        """Read every kubelet once; one that does not answer is skipped and named in `fault`."""
         gate, faults = asyncio.Semaphore(_AT_ONCE), []
 
         async def one(node: str) -> None:
@@ -60,14 +60,14 @@ class KubeletMeter:
                     return
             if page.node is not None:
                 _add(self._nodes[node], page.node)
-            for whose, point in page.pods.items():
-                _add(self._pods.setdefault(whose, []), point)
+            for pod, point in page.pods.items():
+                _add(self._pods.setdefault(pod, []), point)
 
         await asyncio.gather(*map(one, self._nodes))
         self.fault = faults[0] if faults else ""
 
     def pieces(self, runs: Sequence[PodRun]) -> Mapping[str, Sequence[Piece]] | None:
-        """Return what each run took, by UID; None where too little of all their time was seen."""
+        """Return each run's energy, by UID; None if too little of their total time was sampled."""
         found: dict[str, list[Piece]] = {}
         whole_s = seen_s = 0.0
         for run in runs:

@@ -1,8 +1,8 @@
-"""The kubelet's own words on CPU time, read through the API server: no Prometheus is needed.
+"""Reads CPU time from kubelets through the API server; no Prometheus is needed.
 
-`/metrics/resource` (pkg/kubelet/metrics/collectors/resource_metrics.go), else, where a kubelet has
-no such page, `/stats/summary` (k8s.io/kubelet/pkg/apis/stats/v1alpha1). Both tell CPU time since a
-start, and when they looked. It takes the right to `get` `nodes/proxy`.
+It reads `/metrics/resource` (pkg/kubelet/metrics/collectors/resource_metrics.go) or, if a kubelet
+has no such page, `/stats/summary` (k8s.io/kubelet/pkg/apis/stats/v1alpha1). Both contain CPU time
+since a start, and the sample's time. The user needs the right to `get` `nodes/proxy`.
 """
 
 import math
@@ -24,21 +24,21 @@ _NODE, _POD, _CONTAINER = (
     "pod_cpu_usage_seconds",
     "container_cpu_usage_seconds",
 )
-Named = tuple[str, str]  # a pod's namespace and name
+PodName = tuple[str, str]  # a pod's namespace and name
 
 
 @dataclass(frozen=True, slots=True)
 class CpuPage:
-    """CPU seconds of a node and its pods since each began; times in seconds since the epoch."""
+    """CPU seconds of a node and its pods since their starts; times in seconds since the epoch."""
 
     node: Point | None
-    pods: Mapping[Named, Point]
+    pods: Mapping[PodName, Point]
 
 
 async def read_page(client: ApiClient, node: str, now_s: float) -> CpuPage:
-    """Return what a node's kubelet says; `now_s` counts where it tells no time.
+    """Return the page of a node's kubelet; `now_s` replaces times that the page lacks.
 
-    Raises ApiUnavailable where it does not answer, and BadInput for what is no such page.
+    Raises ApiUnavailable if it does not answer, and BadInput if the answer is not such a page.
     """
     try:
         return parse_resource(await client.get(f"{NODES}/{node}{RESOURCE}"), now_s)
@@ -49,26 +49,26 @@ async def read_page(client: ApiClient, node: str, now_s: float) -> CpuPage:
 
 
 def parse_resource(body: bytes, now_s: float) -> CpuPage:
-    """Return what a /metrics/resource says; raise BadInput for what is no such page."""
+    """Parse a /metrics/resource page; raise BadInput if it is not one."""
     node: Point | None = None
-    pods: dict[Named, Point] = {}
-    parts: dict[Named, list[Point]] = {}
+    pods: dict[PodName, Point] = {}
+    parts: dict[PodName, list[Point]] = {}
     try:
         for family in text_string_to_metric_families(body.decode()):
             for sample in family.samples:
                 at_s = now_s if sample.timestamp is None else float(sample.timestamp)
                 point = at_s, sample.value
-                whose = sample.labels.get("namespace", ""), sample.labels.get("pod", "")
+                pod = sample.labels.get("namespace", ""), sample.labels.get("pod", "")
                 if family.name == _NODE:
                     node = point
                 elif family.name == _POD:
-                    pods[whose] = point
+                    pods[pod] = point
                 elif family.name == _CONTAINER:
-                    parts.setdefault(whose, []).append(point)
+                    parts.setdefault(pod, []).append(point)
     except (ValueError, UnicodeDecodeError) as fault:
         raise BadInput(f"no metrics page from the kubelet: {fault}") from fault
-    for whose, points in parts.items():
-        pods.setdefault(whose, (max(at for at, _ in points), math.fsum(cpu for _, cpu in points)))
+    for pod, points in parts.items():
+        pods.setdefault(pod, (max(at for at, _ in points), math.fsum(cpu for _, cpu in points)))
     return CpuPage(node, pods)
 
 
@@ -97,15 +97,15 @@ class _Summary(msgspec.Struct):
 
 
 def parse_summary(body: bytes) -> CpuPage:
-    """Return what a /stats/summary says; raise BadInput for what is none."""
+    """Parse a /stats/summary page; raise BadInput if it is not one."""
     try:
-        told = msgspec.json.decode(body, type=_Summary)
+        summary = msgspec.json.decode(body, type=_Summary)
         pods = {
             (pod.podRef.namespace, pod.podRef.name): point
-            for pod in told.pods
+            for pod in summary.pods
             for point in _points(pod.cpu)
         }
-        return CpuPage(next(_points(told.node.cpu), None), pods)
+        return CpuPage(next(_points(summary.node.cpu), None), pods)
     except (msgspec.MsgspecError, BadInput) as fault:
         raise BadInput(f"no summary from the kubelet: {fault}") from fault
 

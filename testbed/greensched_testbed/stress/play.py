@@ -1,4 +1,4 @@
-"""One run: the suite under one strategy in a namespace of its own, which is deleted afterwards."""
+"""Runs the suite once under one strategy, in a new namespace that is deleted afterwards."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -23,17 +23,17 @@ from greensched_testbed.stress.strategies import DEFAULT, Strategy
 from greensched_testbed.stress.suite import MIB, StressJob, StressKind, Suite
 
 _NAMESPACES = "/api/v1/namespaces"
-_ACCOUNT_S = 30.0  # for the namespace's service account, without which no pod is made
-_GONE_S = 180.0  # for a namespace with all that is in it
+_ACCOUNT_S = 30.0  # time limit for the namespace's service account, which pods need
+_GONE_S = 180.0  # time limit for deleting a namespace and its content
 _LOOK_EVERY_S = 0.2
-_SLOWEST = 5.0  # times the expected runtime, that a Job may take on the slowest node
-_PULLED_S = 300.0  # for the image to come to every node
-_STARTS_S = 300.0  # pulling an image, and waiting for room
+_SLOWEST = 5.0  # multiple of the expected runtime that a Job may take on the slowest node
+_PULLED_S = 300.0  # time limit for pulling the image on every node
+_STARTS_S = 300.0  # time limit for pulling an image and waiting for free capacity
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedSuite:
-    """What became of the suite in one run; seconds since the epoch."""
+    """The outcome of the suite in one run; times in seconds since the epoch."""
 
     strategy: Strategy
     round: int  # from 0
@@ -41,12 +41,12 @@ class PlayedSuite:
     ended_at: float
     timed_out: bool
     runs: tuple[JobRun, ...]
-    grid: Mapping[str, GridNow]  # by zone, when it began
+    grid: Mapping[str, GridNow]  # by zone, at the start
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What all runs have in common: a cluster, its nodes and grids, the images, and a clock."""
+    """What all runs share: a cluster, its nodes and grids, the images, and a clock."""
 
     client: ApiClient
     ground: Ground
@@ -55,7 +55,7 @@ class Setup:
 
 
 def settle_s(suite: Suite) -> float:
-    """Return for how long after the last arrival a run is waited for at most."""
+    """Return how long to wait at most for a run's end after the last arrival."""
     longest_s = max((job.runtime_s for job in suite.jobs), default=0.0)
     may_wait_s = max((job.deadline_s or 0.0 for job in suite.jobs), default=0.0)
     return may_wait_s + _SLOWEST * longest_s + _STARTS_S
@@ -70,10 +70,10 @@ async def played(
     on_progress: Callable[[ReplayProgress], None],
     patience_s: float | None = None,
 ) -> PlayedSuite:
-    """Create the suite's Jobs as they arrive, and return what became of each.
+    """Create the suite's Jobs as they arrive, and return the outcome of each.
 
-    `name` is that of the namespace, which is gone on return, also where this is cancelled.
-    Raises ApiUnavailable where the API server is away from the start or refuses an object.
+    `name` is the namespace's; it is deleted before this returns or ends by cancellation.
+    Raises ApiUnavailable if the API server does not answer at first or refuses an object.
     """
     clock, ground = setup.clock, setup.ground
     log = JobLog(suite.jobs, clock, on_progress)
@@ -96,9 +96,9 @@ async def pull_images(
     clock: Clock,
     limit_s: float = _PULLED_S,
 ) -> dict[str, str]:
-    """Start the plain image once on every node, and return those where that failed, and why.
+    """Start the plain image once on every node; return the nodes where that failed, and why.
 
-    Else whoever runs first would wait for it alone. `name` is of a namespace, as for `played`.
+    Otherwise only the first strategy would wait for the pull. `name`: namespace, as for `played`.
     """
     small = StressJob("", StressKind.CPU, 0.0, 0.1, 32 * MIB, 0, 1, 0.1)
     jobs = {node: replace(small, name=f"pull-{at}") for at, node in enumerate(ground.nodes)}
@@ -125,7 +125,7 @@ async def _ended(
     clock: Clock,
     limit_s: float,
 ) -> bool:
-    """Create Jobs as they arrive, and tell whether all have ended in time."""
+    """Create Jobs as they arrive, and return whether all have ended in time."""
     jobs = _within(JOBS, namespace)
     watches = [
         asyncio.create_task(Watch(client, path, decode_seen, log, clock).run())
@@ -155,14 +155,14 @@ def _within(path: str, namespace: str) -> str:
 
 @asynccontextmanager
 async def _namespace(client: ApiClient, name: str) -> AsyncIterator[None]:
-    """Make a namespace that is there while this is open, and gone afterwards whatever happens."""
+    """Create a namespace, and delete it when the context is left, also after an exception."""
     await client.create(_NAMESPACES, msgspec.json.encode(namespace_object(name)))
     try:
         account = f"{_NAMESPACES}/{name}/serviceaccounts/default"
         await _until(client, account, _ACCOUNT_S, is_there=True)
         yield
     finally:
-        # Its own task: what was cancelled once is not cancelled again while it cleans up.
+        # In a separate task: a second cancellation must not interrupt the deletion.
         await asyncio.shield(asyncio.create_task(_delete(client, name)))
 
 
@@ -176,11 +176,11 @@ async def _delete(client: ApiClient, name: str) -> None:
 
 
 async def _until(client: ApiClient, path: str, limit_s: float, *, is_there: bool) -> None:
-    """Wait until an object is there, or gone; raise NotReady after a while."""
+    """Wait until an object exists, or is gone; raise NotReady after `limit_s`."""
     try:
         async with asyncio.timeout(limit_s):
             while await exists(client, path) is not is_there:
                 await asyncio.sleep(_LOOK_EVERY_S)
     except TimeoutError:
-        state = "not there" if is_there else "still there"
-        raise NotReady(f"{path} is {state} after {limit_s:.0f} s") from None
+        state = "does not exist" if is_there else "still exists"
+        raise NotReady(f"{path} {state} after {limit_s:.0f} s") from None

@@ -1,4 +1,4 @@
-"""The benchmark's plots for slides and papers, as PNG."""
+"""Draws the benchmark's plots for slides and papers, as PNG."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ COLOURS = ("#5f6b7a", "#27784b", "#2b7bba", "#e3a008", "#8e44ad", "#c0392b")
 
 
 def write_plots(folder: Path, outcome: BenchmarkOutcome) -> None:
-    """Write what each strategy took (where it is known), and when its Jobs were done."""
+    """Plot each strategy's energy, cost and carbon, as far as known, and its completion times."""
     with mpl.rc_context(
         {
             "font.size": 8,
@@ -29,7 +29,7 @@ def write_plots(folder: Path, outcome: BenchmarkOutcome) -> None:
 
 
 def known_of(outcome: BenchmarkOutcome) -> list[str]:
-    """Return what of energy, cost and carbon is known of any strategy; the rest has no axis."""
+    """Return which of energy, cost and carbon any strategy has; the others get no axis."""
     return [
         key
         for key in OF_METERS
@@ -38,7 +38,7 @@ def known_of(outcome: BenchmarkOutcome) -> list[str]:
 
 
 def rounds_of(outcome: BenchmarkOutcome, strategy: str, key: str) -> list[float | None]:
-    """Return a figure of each of a strategy's rounds."""
+    """Return one figure of a strategy, for each round."""
     return [
         LINES[key].read(result, outcome.meter)
         for result in outcome.results
@@ -47,7 +47,7 @@ def rounds_of(outcome: BenchmarkOutcome, strategy: str, key: str) -> list[float 
 
 
 def completions_of(outcome: BenchmarkOutcome, strategy: str) -> list[float]:
-    """Return how long each Job took that was done, in all rounds, the shortest first."""
+    """Return the completion times of completed Jobs of all rounds, in ascending order."""
     return sorted(
         taken_s
         for result in outcome.results
@@ -63,7 +63,7 @@ def unit_of(outcome: BenchmarkOutcome, key: str) -> str:
 
 
 def shares(count: int) -> Sequence[float]:
-    """Return the share that is done with each of so many."""
+    """Return the share of `count` Jobs completed after each completion."""
     return [(place + 1) / count for place in range(count)]
 
 

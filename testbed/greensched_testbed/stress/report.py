@@ -1,4 +1,4 @@
-"""The benchmark's page: one HTML file that needs no network."""
+"""Writes the benchmark's page: one HTML file that needs no network."""
 
 from pathlib import Path
 
@@ -65,10 +65,10 @@ def _took(outcome: BenchmarkOutcome) -> list[go.Figure]:
     figures = []
     for key in known_of(outcome):
         figure = go.Figure()
-        for name, told in outcome.figures.items():
+        for name, figures_by_key in outcome.figures.items():
             rounds = rounds_of(outcome, name, key)
             marker = {"color": _colour(outcome, name)}
-            figure.add_bar(x=[name], y=[told[key].mean], marker=marker, showlegend=False)
+            figure.add_bar(x=[name], y=[figures_by_key[key].mean], marker=marker, showlegend=False)
             figure.add_scatter(
                 x=[name] * len(rounds), y=rounds, mode="markers", showlegend=False,
                 marker={"color": "#ffffff", "line": {"color": "#1f2933", "width": 1}, "size": 8},
@@ -92,7 +92,7 @@ def _done(outcome: BenchmarkOutcome) -> go.Figure:
 
 
 def _lanes(outcome: BenchmarkOutcome) -> list[go.Figure]:
-    """Return for each strategy its first round: each line a Job, on the node where it ran."""
+    """Draw each strategy's first round: one line per Job, on the node where it ran."""
     figures = []
     for result in outcome.results:
         played = result.played

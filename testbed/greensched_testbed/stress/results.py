@@ -1,4 +1,4 @@
-"""What the strategies came to: figures of each, their spread over rounds, and their differences."""
+"""Computes each strategy's figures, their spread over rounds, and their differences."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from greensched_testbed.stress.play import PlayedSuite
 
 @dataclass(frozen=True, slots=True)
 class StressResult:
-    """One run, and what it took by each meter that saw it."""
+    """One run, and what it took by each meter that measured it."""
 
     played: PlayedSuite
     amounts: Mapping[str, Amounts]
 
     @property
     def completed(self) -> frozenset[str]:
-        """Names of the Jobs that were done."""
+        """Names of the Jobs that completed."""
         return frozenset(run.job.name for run in self.played.runs if run.end == "completed")
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyFigure:
-    """One figure of one strategy over all rounds; None is not known."""
+    """One figure of one strategy over all rounds; None means unknown."""
 
     mean: float | None
     least: float | None
@@ -38,7 +38,7 @@ Read = Callable[[StressResult, str | None], float | None]
 
 @dataclass(frozen=True, slots=True)
 class FigureLine:
-    """A figure's title, its unit, and how it is read of a run and by a meter."""
+    """A figure's title, its unit, and how to read it from a run for a meter."""
 
     title: str
     unit: str
@@ -46,8 +46,8 @@ class FigureLine:
     is_compared: bool = True  # change against the first strategy
 
 
-def _count(tells: Callable[[JobRun], bool]) -> Read:
-    return lambda result, _: float(sum(map(tells, result.played.runs)))
+def _count(counts: Callable[[JobRun], bool]) -> Read:
+    return lambda result, _: float(sum(map(counts, result.played.runs)))
 
 
 def _times(read: Callable[[JobRun], float | None], of: Callable[[list[float]], float]) -> Read:
@@ -97,10 +97,10 @@ OF_METERS = ("energy_j", "cost", "carbon_g")
 def figures_of(
     results: Sequence[StressResult], meter: str | None
 ) -> dict[str, dict[str, StrategyFigure]]:
-    """Return the figures by strategy, the first one's first, and by name.
+    """Return the figures by strategy, in the strategies' order, and by name.
 
-    What is not known of a round is left out. No change is given where not all completed the
-    same Jobs in each round: else who did less work would seem to save.
+    A figure that is unknown in any round is None. Changes are given only if all runs completed
+    the same Jobs: otherwise a strategy that did less work would seem to save.
     """
     by_strategy: dict[str, list[StressResult]] = {}
     for result in results:

@@ -1,4 +1,4 @@
-"""The benchmark as a whole: rounds of all strategies on one cluster, and what they came to."""
+"""Runs the whole benchmark: rounds of all strategies on one cluster, and their figures."""
 
 import asyncio
 import uuid
@@ -16,7 +16,7 @@ from greensched_core.power.prometheus import PrometheusApi
 from greensched_extender.settings import ExtenderSettings
 from greensched_testbed.replay import ReplayProgress
 from greensched_testbed.stress.amounts import (
-    AskedMeters,
+    MeterSources,
     ShippedAssumptions,
     amounts_by_meter,
     meter_of_all,
@@ -29,15 +29,15 @@ from greensched_testbed.stress.results import StrategyFigure, StressResult, figu
 from greensched_testbed.stress.strategies import Strategy, order_of
 from greensched_testbed.stress.suite import Suite, SuiteOptions, make_suite
 
-SCRAPES_LAG_S = 60.0  # Prometheus is asked when it has scraped the ends
+SCRAPES_LAG_S = 60.0  # wait before queries, so that Prometheus has scraped the Jobs' ends
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkOptions:
     """What is run, and how it is metered.
 
-    prometheus_url: "" asks none. zone_map: grid zone by topology label. patience_s: after the last
-    arrival; None: by the suite's runtimes and deadlines.
+    prometheus_url: "" means no Prometheus. zone_map: grid zone by topology label. patience_s: wait
+    at most so long after the last arrival; None: derive it from the suite's runtimes and deadlines.
     """
 
     strategies: tuple[Strategy, ...]
@@ -52,7 +52,7 @@ class BenchmarkOptions:
 
 @dataclass(frozen=True, slots=True)
 class ProgressOutput:
-    """How the benchmark tells what it is doing."""
+    """How the benchmark reports its progress."""
 
     step: Callable[[str], None]
     progress: Callable[[str, ReplayProgress], None]
@@ -60,14 +60,14 @@ class ProgressOutput:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkedCluster:
-    """What was run on."""
+    """The cluster on which the benchmark ran."""
 
     url: str
     version: str
     nodes: int
     cores: float
     zones: tuple[str, ...]
-    hardware: Mapping[str, int]  # nodes by what their curve is of
+    hardware: Mapping[str, int]  # number of nodes, by hardware and source of its power curve
     is_played: bool
 
 
@@ -80,18 +80,18 @@ class BenchmarkOutcome:
     cluster: BenchmarkedCluster
     currency: str
     results: tuple[StressResult, ...]
-    meter: str | None  # that all runs were compared by; None: none saw all
+    meter: str | None  # by which all runs are compared; None: no meter measured all
     figures: Mapping[str, Mapping[str, StrategyFigure]]  # by strategy
     notes: tuple[str, ...]
 
 
 async def run_benchmark(
-    access: ApiAccess, options: BenchmarkOptions, told: ProgressOutput, clock: Clock | None = None
+    access: ApiAccess, options: BenchmarkOptions, output: ProgressOutput, clock: Clock | None = None
 ) -> BenchmarkOutcome:
-    """Run every strategy in every round, and return what they came to.
+    """Run every strategy in every round, and return the figures.
 
-    Interrupted, it deletes the namespace of the run that was on. Raises BadInput where nothing
-    fits the nodes, ApiUnavailable where the API server is away or refuses an object.
+    When interrupted it deletes the namespace of the current run. Raises BadInput if no Job fits
+    the nodes, ApiUnavailable if the API server does not answer or refuses an object.
     """
     clock = clock or WallClock()
     shipped = ExtenderSettings.model_construct()
@@ -103,15 +103,15 @@ async def run_benchmark(
         )
         suite = make_suite(options.suite, ground.room)
         cluster = await cluster_of(client, access, ground)
-        told.step(intention(suite, options, cluster))
+        output.step(intention(suite, options, cluster))
         kubelet = None
         if not ground.is_played:  # kwok's nodes have no kubelet
             kubelet = KubeletMeter(client, list(ground.nodes), clock)
             await stack.enter_async_context(kubelet.asking())
-        runs = await _all_rounds(client, suite, options, ground, clock, told)
-        prometheus = await _prometheus(stack, options, told)
+        runs = await _all_rounds(client, suite, options, ground, clock, output)
+        prometheus = await _prometheus(stack, options, output)
         assumed = ShippedAssumptions(shipped.default_pue, shipped.gpu_ratio)
-        meters = AskedMeters(ground, assumed, kubelet, prometheus)
+        meters = MeterSources(ground, assumed, kubelet, prometheus)
         results, notes = [], list(ground.faults)
         for name, run in runs:
             amounts, faults = await amounts_by_meter(meters, name, run.runs)
@@ -133,30 +133,32 @@ async def _all_rounds(
     options: BenchmarkOptions,
     ground: Ground,
     clock: Clock,
-    told: ProgressOutput,
+    output: ProgressOutput,
 ) -> list[tuple[str, PlayedSuite]]:
-    """Return the runs with the names of their namespaces."""
+    """Run all rounds; return the runs with the names of their namespaces."""
     setup = Setup(client, ground, options.images, clock)
     mark, runs = uuid.uuid4().hex[:6], []
     if not ground.is_played:  # kwok pulls nothing
         without = await pull_images(client, ground, options.images, f"stress-{mark}-pull", clock)
-        told.step(f"{options.images.plain} was started on {len(ground.nodes) - len(without)} nodes")
+        output.step(
+            f"{options.images.plain} was started on {len(ground.nodes) - len(without)} nodes"
+        )
         for node, why in without.items():
-            told.step(f"{node}: the image did not run there ({why}); Jobs there may wait for it")
+            output.step(f"{node}: the image did not run there ({why}); Jobs there may wait for it")
     for number in range(options.rounds):
         for strategy in order_of(options.strategies, number):
             title = f"round {number + 1}, {strategy.name}"
             name = f"stress-{mark}-{number + 1}-{strategy.namespace_part}"
-            progress = partial(told.progress, title)
+            progress = partial(output.progress, title)
             run = await played(setup, suite, strategy, number, name, progress, options.patience_s)
             for line in troubles(run):
-                told.step(line)
+                output.step(line)
             runs.append((name, run))
     return runs
 
 
 def troubles(run: PlayedSuite) -> list[str]:
-    """Return in words which Jobs of a run did not complete, and why."""
+    """Return a message for each Job of a run that did not complete, with the reason."""
     return [
         f"round {run.round + 1}, {run.strategy.name}: {each.job.name} "
         f"{each.end or 'did not end in time'}{f': {each.why}' if each.why else ''}"
@@ -166,11 +168,11 @@ def troubles(run: PlayedSuite) -> list[str]:
 
 
 async def _prometheus(
-    stack: AsyncExitStack, options: BenchmarkOptions, told: ProgressOutput
+    stack: AsyncExitStack, options: BenchmarkOptions, output: ProgressOutput
 ) -> PrometheusApi | None:
     if not options.prometheus_url:
         return None
-    told.step(
+    output.step(
         f"waiting {options.scrapes_lag_s:.0f} s until Prometheus has scraped the ends of the Jobs"
     )
     await asyncio.sleep(options.scrapes_lag_s)
@@ -179,7 +181,7 @@ async def _prometheus(
 
 
 async def cluster_of(client: ApiClient, access: ApiAccess, ground: Ground) -> BenchmarkedCluster:
-    """Return what the results say of the cluster."""
+    """Return the description of the cluster for the results."""
     version = msgspec.json.decode(await client.get("/version"))["gitVersion"]
     hardware: dict[str, int] = {}
     for node in ground.nodes.values():
@@ -193,7 +195,7 @@ async def cluster_of(client: ApiClient, access: ApiAccess, ground: Ground) -> Be
 
 
 def intention(suite: Suite, options: BenchmarkOptions, cluster: BenchmarkedCluster) -> str:
-    """Return in words what will be run, and where."""
+    """Return a message that says what will run, and where."""
     span_s = max(options.suite.span_s, 1.0)
     share = suite.core_seconds / span_s / cluster.cores if cluster.cores else 0.0
     return (

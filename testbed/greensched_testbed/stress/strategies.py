@@ -1,4 +1,4 @@
-"""Strategies: the scheduler of the suite's Jobs, and what the Jobs say to it."""
+"""Strategies: the scheduler of the suite's Jobs, and the annotations that the Jobs carry."""
 
 import re
 from collections.abc import Sequence
@@ -17,25 +17,25 @@ class Strategy:
 
     name: str
     scheduler: str
-    tells_runtime: bool = False  # our annotations; what does not opt in has none of them
-    tells_deadlines: bool = False  # work may be held
+    annotates_runtime: bool = False  # only Jobs that opt in carry our annotations
+    annotates_deadline: bool = False  # if so, work may be held
 
     @property
     def namespace_part(self) -> str:
-        """Return the name as part of a namespace's."""
+        """Return the name in a form that fits into a namespace's name."""
         return re.sub(r"[^a-z0-9]+", "-", self.name)[:30].strip("-")
 
 
 DEFAULT = Strategy("default", "default-scheduler")
-AT_ONCE = Strategy("greensched-at-once", SCHEDULER_NAME, tells_runtime=True)
-HELD = Strategy(SCHEDULER_NAME, SCHEDULER_NAME, tells_runtime=True, tells_deadlines=True)
+AT_ONCE = Strategy("greensched-at-once", SCHEDULER_NAME, annotates_runtime=True)
+HELD = Strategy(SCHEDULER_NAME, SCHEDULER_NAME, annotates_runtime=True, annotates_deadline=True)
 KNOWN = {each.name: each for each in (DEFAULT, AT_ONCE, HELD)}
 
 
 def parse_strategies(text: str) -> tuple[Strategy, ...]:
     """Return the strategies of a list such as `default,greensched`; the first is the baseline.
 
-    Raises BadInput for an unknown or repeated name, or none at all.
+    Raises BadInput for an unknown or repeated name, or an empty list.
     """
     names = [part.strip() for part in text.split(",") if part.strip()]
     if not names or len(set(names)) < len(names):
@@ -55,9 +55,9 @@ def _parse(name: str) -> Strategy:
 
 
 def order_of(strategies: Sequence[Strategy], number: int) -> tuple[Strategy, ...]:
-    """Return the strategies in the order of a round: each begins in turn.
+    """Return the strategies in the order of a round: they take turns to begin.
 
-    So the hours of the grid, and what else changes by and by, favour none of them.
+    This way no strategy profits from slow changes, such as the grid's over a day.
     """
     turn = number % len(strategies)
     return (*strategies[turn:], *strategies[:turn])

@@ -1,7 +1,7 @@
-"""The suite: Jobs of fixed work, drawn by a seed, and the same for every strategy.
+"""The suite: Jobs of fixed work, drawn from a seed, and the same for every strategy.
 
-Work is an amount, not a time, so that a node that is faster is done earlier. How long a Job takes
-on the reference core is an expectation: it is told to schedulers, and deadlines are made of it.
+Work is an amount, not a time, so that a faster node completes it earlier. The time that a Job takes
+on the reference core is an estimate, from which its runtime annotation and its deadline follow.
 """
 
 import hashlib
@@ -17,20 +17,20 @@ MIB = 2**20
 # busybox 1.35, `dd if=/dev/zero bs=1M count=400 | sha256sum` on one core of an AMD EPYC: 400 MiB in
 # 2.6 to 2.7 seconds of CPU time. Busybox from 1.36 on is several times as fast with SHA-NI.
 MIB_PER_CORE_S = 150.0
-# 20 flops an interaction (NVIDIA's count) at 10 Tflop/s, what an A100 has about; not run by us.
+# 20 flops an interaction (NVIDIA's count) at about an A100's 10 Tflop/s; we have not run it.
 BODIES = 262_144
 ITERATIONS_PER_GPU_S = 10e12 / (20.0 * BODIES**2)
 _CORES = (0.25, 0.5, 1.0, 2.0, 4.0)
 _FILLED_MIB = (64, 128, 256, 512, 1024)
-_MEMORY_BESIDE = 64 * MIB  # what the programs themselves need
-_EVERY_DEADLINE = 3  # Jobs without GPU, of which one has a deadline
-_EVERY_MEMORY = 4  # likewise, of which one fills memory
-_SHARE_OF_NODE = 0.5  # that a Job may ask for, so that it fits beside what runs there
-_SPARE_S = 60.0  # before a deadline: pulling an image, and what schedulers and kubelets take
+_PROGRAM_MEMORY = 64 * MIB  # what the programs themselves need
+_EVERY_DEADLINE = 3  # one in three Jobs without GPU has a deadline
+_EVERY_MEMORY = 4  # one in four Jobs without GPU fills memory
+_SHARE_OF_NODE = 0.5  # that a Job may request, so that it fits a node that has other pods
+_SPARE_S = 60.0  # time in a deadline for pulling an image, schedulers and kubelets
 
 
 class StressKind(StrEnum):
-    """What a Job wears out."""
+    """The resource that a Job stresses."""
 
     CPU = "cpu"
     MEMORY = "memory"
@@ -39,7 +39,7 @@ class StressKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StressJob:
-    """One Job: when it comes, what it asks for, and how much it has to do."""
+    """One Job: its arrival, its requests, and the amount of its work."""
 
     name: str
     kind: StressKind
@@ -47,15 +47,15 @@ class StressJob:
     cores: float
     memory_bytes: int
     gpus: int
-    work: int  # cpu: MiB hashed by each core; memory: times the fill is hashed; gpu: iterations
+    work: int  # cpu: MiB that each core hashes; memory: times the fill is hashed; gpu: iterations
     runtime_s: float  # expected on the reference core or GPU
-    fill_mib: int = 0  # memory: what is filled
+    fill_mib: int = 0  # memory: amount that is filled
     deadline_s: float | None = None  # seconds from its creation
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What the nodes that take work have, at least, and whether some have GPUs."""
+    """The least that each node that takes work has, and whether any node has GPUs."""
 
     cores: float
     memory_bytes: float
@@ -64,11 +64,10 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class SuiteOptions:
-    """How large a suite is.
+    """The size of a suite.
 
-    span_s: within which its Jobs arrive. runtime_s: what one takes on the reference core on the
-    mean. wait_s: how long a Job with a deadline may wait. gpu_jobs: of the Jobs, where there are
-    GPUs.
+    span_s: time within which its Jobs arrive. runtime_s: their mean runtime on the reference core.
+    wait_s: how long a Job with a deadline may wait. gpu_jobs: how many of the Jobs use a GPU.
     """
 
     jobs: int = 12
@@ -88,9 +87,9 @@ class Suite:
 
     @property
     def digest(self) -> str:
-        """Return what tells two suites apart: runs of one digest did the same work."""
-        told = msgspec.json.encode([asdict(job) for job in self.jobs])
-        return hashlib.sha256(told).hexdigest()[:12]
+        """Return a hash of the Jobs: suites of one digest are the same work."""
+        encoded = msgspec.json.encode([asdict(job) for job in self.jobs])
+        return hashlib.sha256(encoded).hexdigest()[:12]
 
     @property
     def core_seconds(self) -> float:
@@ -99,15 +98,15 @@ class Suite:
 
 
 def make_suite(options: SuiteOptions, room: Room) -> Suite:
-    """Return the suite that a seed gives on nodes of such a size; the same for the same.
+    """Return the suite of a seed for nodes of this size; the same arguments give the same suite.
 
-    Raises BadInput where nothing fits, or where GPUs are asked for and there are none.
+    Raises BadInput if no Job fits, or if GPU Jobs are requested and no node has a GPU.
     """
     cores = [each for each in _CORES if each <= room.cores * _SHARE_OF_NODE]
     fills = [
         each
         for each in _FILLED_MIB
-        if each * MIB + _MEMORY_BESIDE <= room.memory_bytes * _SHARE_OF_NODE
+        if each * MIB + _PROGRAM_MEMORY <= room.memory_bytes * _SHARE_OF_NODE
     ]
     if not cores or not fills:
         raise BadInput(
@@ -139,11 +138,11 @@ def make_suite(options: SuiteOptions, room: Room) -> Suite:
 def _of_cpu(
     place: int, arrival_s: float, runtime_s: float, cores: float, wait_s: float | None
 ) -> StressJob:
-    rate = MIB_PER_CORE_S * min(cores, 1.0)  # a part of a core hashes alone, and slower
+    rate = MIB_PER_CORE_S * min(cores, 1.0)  # less than one core runs one hash, more slowly
     work = max(1, round(runtime_s * rate))
     expected_s = work / rate
     return StressJob(
-        f"cpu-{place}", StressKind.CPU, round(arrival_s, 3), cores, _MEMORY_BESIDE, 0, work,
+        f"cpu-{place}", StressKind.CPU, round(arrival_s, 3), cores, _PROGRAM_MEMORY, 0, work,
         round(expected_s, 3), deadline_s=_deadline_s(expected_s, wait_s),
     )  # fmt: skip
 
@@ -160,7 +159,7 @@ def _of_memory(
     passes = max(1, round(runtime_s / pass_s))
     return StressJob(
         f"memory-{place}", StressKind.MEMORY, round(arrival_s, 3), cores,
-        fill_mib * MIB + _MEMORY_BESIDE, 0, passes, round(passes * pass_s, 3), fill_mib,
+        fill_mib * MIB + _PROGRAM_MEMORY, 0, passes, round(passes * pass_s, 3), fill_mib,
         _deadline_s(passes * pass_s, wait_s),
     )  # fmt: skip
 
@@ -174,5 +173,5 @@ def _on_gpu(place: int, arrival_s: float, runtime_s: float) -> StressJob:
 
 
 def _deadline_s(runtime_s: float, wait_s: float | None) -> float | None:
-    """Return when a Job must have ended after its creation: a slow node may take twice as long."""
+    """Return the deadline, counted from creation; a slow node may take twice the runtime."""
     return None if wait_s is None else round(wait_s + 2.0 * runtime_s + _SPARE_S, 3)

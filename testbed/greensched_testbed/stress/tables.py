@@ -1,4 +1,4 @@
-"""The benchmark's figures as rows of text, for the terminal and for the page."""
+"""Formats the benchmark's figures as rows of text, for the terminal and the page."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -14,28 +14,28 @@ _UNKNOWN = "–"
 
 
 def strategy_rows(outcome: BenchmarkOutcome) -> list[Row]:
-    """Return a head and a line for each figure: mean, spread over rounds, change to the first."""
+    """Return a header, and a row per figure: mean, spread over rounds, change to the first."""
     rows: list[Row] = [("", *outcome.figures)]
     for key, line in LINES.items():
         factor, unit = _units(key, outcome.currency)
-        told = count if not unit else short
+        shown = count if not unit else short
         title = f"{line.title}, {unit}" if unit else line.title
-        cells = (_cell(figures[key], factor, told) for figures in outcome.figures.values())
+        cells = (_cell(figures[key], factor, shown) for figures in outcome.figures.values())
         rows.append((title, *cells))
     return rows
 
 
 def _units(key: str, currency: str) -> tuple[float, str]:
-    """Return by what a figure is multiplied for a table, and its unit there; "" of a count."""
+    """Return a figure's factor in a table, and its unit there; "" for a count."""
     if key == "cost":
         return 1_000.0, f"{currency} for 1,000 times"  # a suite takes less than a cent
     return 1.0, LINES[key].unit
 
 
-def _cell(figure: StrategyFigure, factor: float, told: Callable[[float], str]) -> str:
+def _cell(figure: StrategyFigure, factor: float, shown: Callable[[float], str]) -> str:
     if figure.mean is None or figure.least is None or figure.most is None:
         return _UNKNOWN
-    mean, least, most = (told(each * factor) for each in (figure.mean, figure.least, figure.most))
+    mean, least, most = (shown(each * factor) for each in (figure.mean, figure.least, figure.most))
     text = mean if least == most else f"{mean} ({least} to {most})"
     if figure.change_pct is not None:
         text += f"  {change_text(100.0 + figure.change_pct, 100.0)}"
@@ -43,15 +43,15 @@ def _cell(figure: StrategyFigure, factor: float, told: Callable[[float], str]) -
 
 
 def meter_rows(outcome: BenchmarkOutcome) -> list[Row]:
-    """Return the mean energy above idle by every meter that saw all runs, in joules."""
+    """Return the mean energy above idle by every meter that measured all runs, in joules."""
     names = list(outcome.figures)
     rows: list[Row] = [("energy above idle, J", *names)]
     for meter in METERS:
         means = []
         for name in names:
             mine = [each for each in outcome.results if each.played.strategy.name == name]
-            told = [each.amounts[meter].energy_j for each in mine if meter in each.amounts]
-            known = [energy_j for energy_j in told if energy_j is not None]
+            measured = [each.amounts[meter].energy_j for each in mine if meter in each.amounts]
+            known = [energy_j for energy_j in measured if energy_j is not None]
             means.append(short(sum(known) / len(mine)) if len(known) == len(mine) else _UNKNOWN)
         if any(mean != _UNKNOWN for mean in means):
             rows.append((f"{meter}{' (estimated)' if is_estimated(meter) else ''}", *means))
@@ -59,7 +59,7 @@ def meter_rows(outcome: BenchmarkOutcome) -> list[Row]:
 
 
 def fact_rows(outcome: BenchmarkOutcome) -> list[Row]:
-    """Return what was run, where, and what the grid was."""
+    """Return rows on the cluster, the suite, the meter, and the grid during the runs."""
     cluster, options, suite = outcome.cluster, outcome.options, outcome.suite
     first = min(each.played.started_at for each in outcome.results)
     last = max(each.played.ended_at for each in outcome.results)
@@ -78,28 +78,28 @@ def fact_rows(outcome: BenchmarkOutcome) -> list[Row]:
 
 
 def _kwok_rows(outcome: BenchmarkOutcome) -> list[Row]:
-    told = "by kwok: no container ran, and runtimes are the expected ones"
-    return [("played", told)] if outcome.cluster.is_played else []
+    text = "by kwok: no container ran, and runtimes are the expected ones"
+    return [("played", text)] if outcome.cluster.is_played else []
 
 
 def meter_text(meter: str | None) -> str:
-    """Return in words which meter gave the energy."""
+    """Return the meter's name and meaning."""
     return "no meter saw all runs: not known" if meter is None else f"{meter}: {MEANING[meter]}"
 
 
 def _grid_rows(outcome: BenchmarkOutcome) -> list[Row]:
-    """Return a line for each zone: its range over the starts of the runs, and who said so."""
+    """Return a row per zone: carbon and price over the starts of the runs, with sources."""
     rows: list[Row] = []
     for zone in outcome.cluster.zones:
         states = [each.played.grid[zone] for each in outcome.results]
         carbon = [each.carbon_g_per_kwh for each in states if each.carbon_g_per_kwh is not None]
         price = [each.price_per_mwh for each in states if each.price_per_mwh is not None]
         sources = ", ".join(dict.fromkeys(each.source for each in states if each.source))
-        told = (
+        text = (
             f"{_range(carbon)} g/kWh, {_range(price)} {outcome.currency}/MWh at the starts of the "
             f"runs ({sources or 'unknown source'})"
         )
-        rows.append((f"grid {zone}", told))
+        rows.append((f"grid {zone}", text))
     return rows or [("grid", "no node's grid zone is known: no carbon and no cost")]
 
 

@@ -9,7 +9,7 @@ from greensched_core.power.curves import PowerCurve
 from greensched_core.state import Node
 from greensched_extender.settings import ExtenderSettings
 from greensched_operator.ledger.grid_history import GridHistory
-from greensched_testbed.stress.amounts import AskedMeters, ShippedAssumptions, amounts_by_meter
+from greensched_testbed.stress.amounts import MeterSources, ShippedAssumptions, amounts_by_meter
 from greensched_testbed.stress.ground import Ground
 from greensched_testbed.stress.job_log import JobRun
 from greensched_testbed.stress.suite import StressJob, StressKind
@@ -24,13 +24,13 @@ RUN = JobRun(
 GRAMS_PER_KWH, PRICE_PER_MWH = 360.0, 100.0
 
 
-def meters(*nodes: Node) -> AskedMeters:
+def meters(*nodes: Node) -> MeterSources:
     clock = ManualClock(BEGAN_S)
     history = GridHistory(lambda *_: (GRAMS_PER_KWH, PRICE_PER_MWH), clock)
     history.note(["DE"])
     signals = ExtenderSettings.model_construct().grid_signals()
     by_name = {node.name: node for node in nodes}
-    return AskedMeters(Ground(by_name, (), False, signals, history), ShippedAssumptions(1.25, 0.5))
+    return MeterSources(Ground(by_name, (), False, signals, history), ShippedAssumptions(1.25, 0.5))
 
 
 async def test_requested_cores_are_billed_by_the_curve_at_the_sites_wall() -> None:
