@@ -1,4 +1,4 @@
-"""A policy on a world: the schedule that follows, what it cost and how it served.
+"""Runs of a policy on a world: the schedule, its bill and its outcome.
 
 Imports `engine`, `world`, `arrays` and `policy.py`. Begin with `simulation.py`.
 """

@@ -1,19 +1,23 @@
-"""What is charged for jobs that never ran, so that leaving work undone saves nothing.
+"""The charge for jobs that never ran, so that leaving work undone saves nothing.
 
 A job that never ran is charged more than it could have taken in any schedule of the billed window:
-`REJECTION_FACTOR` times the watts that its cores add where the node's power curve is steepest, and
-those of its GPUs, for its runtime there, and its estimate for restarts if it can be suspended;
-where nodes can sleep also the idle watts of a node kept awake for it alone, for that time under the
-deepest cap, with what waking that node takes, and idling until it sleeps again by whichever rule
-waits longest, each time that it could be resumed, and for a job of several workers the wait for the
-slowest node to wake; all that for each worker; at the greatest value of the signal, times the PUE
-where that goes by the weather, between its arrival and the window's end; on whichever node that is
-large enough this comes to most. Added is the most that bringing its data there as often can take,
-over the worst link and at the dirtiest moment.
+`REJECTION_FACTOR` times the sum of, for each worker:
 
-While a price is below zero, running earns money and not running earns nothing: the greatest price
-then counts as 0, so that no charge is ever negative and each is still above the job's true cost.
-Runs go on until all that started has ended, so that nothing is ever half done.
+- the watts that its cores add where the node's power curve is steepest, and those of its GPUs, for
+  its runtime there; if it can be suspended, also for its estimate, for restarts;
+- if nodes can sleep, the idle watts of a node kept awake for it alone, for that time under the
+  deepest cap; each time that it could be resumed, the energy to wake that node and to idle until
+  the sleep rule that waits longest lets it sleep again; with several workers, also the wait for the
+  slowest node to wake;
+- the most that bringing its data there as often can take, over the worst link, at the dirtiest
+  moment.
+
+Each is at the greatest value of the signal between arrival and the window's end, times the PUE if
+that depends on the weather, on the large enough node on which this is most.
+
+While a price is negative, running earns money and not running earns nothing. The greatest price
+then counts as 0, so no charge is negative and each is still above the job's true cost. Runs go on
+until all started jobs have ended, so no job is half done.
 """
 
 from typing import NamedTuple
@@ -33,14 +37,14 @@ from greensched_simulator.world.elastic_jobs import Range, range_of
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
-# Above 1, or rejecting a job would cost no more than running it at the worst hour. Twice, since a
-# job that is gone leaves better hours and fuller nodes to others, too.
+# Above 1, or rejecting a job would cost no more than running it at the worst hour. 2, since a
+# rejected job also leaves better hours and fuller nodes to other jobs.
 REJECTION_FACTOR = 2.0
-_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+_EPSILON = 1e-9  # rounding error of sums of floats, as a share of a capacity
 
 
 class Charge(NamedTuple):
-    """What is charged for the jobs that never ran, all together; nothing where all ran."""
+    """The total charge for the jobs that never ran; 0 if all ran."""
 
     jobs: int
     energy_j: float
@@ -51,7 +55,7 @@ class Charge(NamedTuple):
 def charge_of(world: World, schedule: Schedule, until_s: float) -> Charge:
     """Return the charge for the jobs of a schedule that never ran, billed until `until_s`.
 
-    Raises BadInput when a grid has no data for a time at which such a job could have run.
+    Raises BadInput if a grid has no data for a time at which such a job could have run.
     """
     left = np.flatnonzero(np.isnan(schedule.start_s))
     if left.size == 0:
@@ -61,7 +65,7 @@ def charge_of(world: World, schedule: Schedule, until_s: float) -> Charge:
 
 
 def charges_of(world: World, left: Integers, until_s: float) -> Floats:
-    """Return joules, money and grams charged for each of some jobs that never ran, [3,L].
+    """Return the joules, money and grams charged for each job of `left`, [3,L].
 
     Raises BadInput as `charge_of` does.
     """
@@ -97,25 +101,23 @@ def _most_there(
     # All workers of a job run as long as the one on the slowest node.
     is_alone = workers == 1.0
     speed[~is_alone] = world.nodes.speed.min()
-    # A replica stays until its time is over, however fast the node is.
+    # A replica's lifetime does not depend on the node's speed.
     speed[is_replica(jobs)[left]] = min(group.speed, 1.0)
     runtime_s = (jobs.runtime_s[left] * scaled.most_work + restarts_s * scaled.workers) / speed
     wakes_j = group.wake_joules + group.saved_watts * _longest_awake_s(world, group)
     alone_j = group.saved_watts * runtime_s / group.slowest + wakes_j * (1.0 + restarts)
-    # Of several workers each may keep its node idle until the last one's is awake.
+    # Each of several workers may keep its node idle until the last worker's node is awake.
     idle_s = np.where(is_alone, 0.0, world.nodes.wake_s.max())
     idle_s = (idle_s + most_moving_s(world.links, jobs)[left]) * (1.0 + restarts)
     alone_j += group.saved_watts * idle_s
-    # Each worker is on a node of its own; the runtime is that of all into which one may scale.
+    # Each worker is on another node. The runtime is that of all workers that one may scale into.
     energy_j = np.maximum(watts, 0.0) * runtime_s * jobs.workers[left] + alone_j * workers
     energy_j = np.where(fits, energy_j, 0.0)
     return np.where(energy_j == 0.0, 0.0, energy_j * greatest)
 
 
 def _most_restarts(world: World, left: Integers, until_s: float) -> Floats:
-    """Return how often jobs could be resumed: a run segment takes a slot at least, so does a
-    pause.
-    """
+    """Return how often jobs could be resumed: run segments and pauses take at least a slot each."""
     jobs = world.jobs
     limit_s = np.minimum(jobs.deadline_s[left], until_s)
     restarts = (limit_s - jobs.arrival_s[left]) / (2.0 * SLOT_S)
@@ -139,7 +141,7 @@ def _most_moved(world: World, left: Integers, until_s: float) -> Floats:
 
 
 def _longest_awake_s(world: World, group: AlikeNodes) -> float:
-    """Return how long any rule keeps the group's nodes awake that at last lets them sleep."""
+    """Return the longest finite time for which any rule keeps the group's empty nodes awake."""
     if world.empty_nodes_sleep or not group.saved_watts:
         return 0.0
     columns = (group.saved_watts, 0.0, group.wake_joules)
@@ -149,12 +151,11 @@ def _longest_awake_s(world: World, group: AlikeNodes) -> float:
 
 
 def _greatest(series: ZoneSeries, from_s: Floats, until_s: float) -> Floats:
-    """Return the most joules, money and grams at the meter from times on, [3,L]; at least 0.
+    """Return the most joules, money and grams at the meter from each time on, [3,L]; at least 0.
 
-    They are those of a joule at the PUE of the nodes; NaN where there is no data for any part of
-    the time.
+    They are per joule at the nodes' PUE; NaN if any part of the time has no data.
     """
-    assert series.pue_relative is not None, "a world's series tell it"
+    assert series.pue_relative is not None, "a world's series have their PUE"
     values = series.pue_relative * np.stack([
         np.ones(series.times_s.size),
         series.price_per_mwh / JOULES_PER_MWH,
@@ -164,7 +165,7 @@ def _greatest(series: ZoneSeries, from_s: Floats, until_s: float) -> Floats:
 
 
 def _most_from(times_s: Floats, values: Floats, from_s: Floats, until_s: float) -> Floats:
-    """Return the greatest of each row of values, [K,T], that holds from times on, [K,L]; or 0."""
+    """Return the greatest value of each row, [K,T], from each time on, [K,L]; at least 0."""
     last = max(int(np.searchsorted(times_s, until_s, side="left")), 1)
     from_there_on = np.maximum.accumulate(values[:, last - 1 :: -1], axis=1)[:, ::-1]
     steps = steps_at(from_s, times_s[:last])

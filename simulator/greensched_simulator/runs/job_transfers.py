@@ -1,4 +1,4 @@
-"""Data moved between zones for a run's jobs, found from their run segments."""
+"""Data moved between zones for a run's jobs, derived from their run segments."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from greensched_simulator.world.world import World
 
 
 def brought(world: World, schedule: Schedule) -> Integers:
-    """Return the places of the run segments for which data was brought from another zone."""
+    """Return the indices of the run segments whose data was brought from another zone."""
     ran = schedule.run_segments
     is_apart = ran.data_zone != world.nodes.zone[ran.node]
     return np.flatnonzero(
@@ -21,8 +21,8 @@ def brought(world: World, schedule: Schedule) -> Integers:
 def transfers_of(world: World, schedule: Schedule) -> Transfers:
     """Return the transfers of a schedule, in the order of its run segments.
 
-    Data comes in the last seconds before its worker runs, or would have run. What was stopped
-    before that is billed for the part that had come.
+    Data comes in the last seconds before its worker runs, or would have run. A transfer that was
+    stopped before its end is billed for the part that had come.
     """
     if world.links.size == 0:
         return NO_TRANSFERS

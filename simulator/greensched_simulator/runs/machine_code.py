@@ -1,4 +1,4 @@
-"""Whether something has to be compiled first, which takes a while."""
+"""Whether numba must compile the engine first, which takes minutes."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ from greensched_simulator.engine.engine import run
 
 
 def is_cached(function: Any = run) -> bool:
-    """Tell whether the machine code of a function, else of the whole engine, is in the cache.
+    """Return whether the machine code of a function, by default the engine, is in numba's cache.
 
-    What was made before a file was written anew does not count: numba's own index knows.
+    Code compiled before a source file changed does not count; numba's index excludes it.
     """
     return bool(function.whole._cache._cache_file._load_index())

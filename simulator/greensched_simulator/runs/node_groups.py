@@ -1,4 +1,4 @@
-"""Groups of nodes alike: their capacity, and the watts per core and per GPU."""
+"""Groups of alike nodes: their capacity, and the watts per core and per GPU."""
 
 from typing import NamedTuple
 
@@ -11,27 +11,27 @@ from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.runs.sleep_tables import sleep_columns
 from greensched_simulator.world.world import World
 
-_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+_EPSILON = 1e-9  # rounding error of sums of floats, as a share of a capacity
 
 
 class AlikeNodes(NamedTuple):
-    """Nodes alike in all that matters here, taken as one large node."""
+    """Nodes alike in all that matters here, as one large node."""
 
     zone: int
     capacity: tuple[float, float, float]  # cores, bytes and GPUs of all its nodes
     largest: tuple[float, float, float]  # of one node
     speed: float
-    # Per core requested, at the meter: least and most. Where nodes are capped, the joules of what
+    # Least and most per core requested, at the meter. If nodes are capped, the joules of work that
     # takes a second at full speed.
-    watts_per_core: tuple[tuple[float, float], tuple[float, float]]  # of jobs without GPUs, with
+    watts_per_core: tuple[tuple[float, float], tuple[float, float]]  # of jobs without, with GPUs
     steepest_watts_per_core: float  # the most that one core more can add, however full the node
     watts_per_gpu: tuple[float, float]  # least and most
-    # Per core and per GPU of who stays as long, whatever the speed: least and most.
+    # Least and most per core and per GPU of work whose length does not depend on the speed.
     staying_watts_per_core: tuple[float, float]
     staying_watts_per_gpu: tuple[float, float]
-    slowest: float  # speed under the deepest cap, relative to none
-    saved_watts: float  # of one empty node at the meter while it sleeps; 0 if it never can
-    wake_joules: float  # at the meter, to wake it, above what sleeping on takes
+    slowest: float  # speed under the deepest cap, relative to no cap
+    saved_watts: float  # of one empty node at the meter while it sleeps; 0 if it cannot
+    wake_joules: float  # at the meter, to wake it, above the joules of sleeping on
 
     def watts(self, jobs: JobArrays, job: int) -> tuple[float, float]:
         """Return the least and the most watts that a job adds here."""
@@ -57,9 +57,9 @@ class AlikeNodes(NamedTuple):
 
 
 def groups_of(world: World, *, capped: bool = False) -> tuple[AlikeNodes, ...]:
-    """Return the nodes by what sets them apart, shapes that differ only in size together.
+    """Return the nodes grouped by zone, size, power, speed and sleep.
 
-    With `capped` their watts are those under whichever cap.
+    With `capped` their least and most watts are over all power caps.
     """
     nodes = world.nodes
     keys = np.stack(
@@ -92,7 +92,7 @@ def _group(
     gpu = (nodes.gpu_idle_w[first], nodes.gpu_peak_w[first], world.gpu_ratio)
     capped_speeds = np.stack(
         [cpu_speed(power_caps), gpu_speed(power_caps, *gpu)]
-    )  # of jobs without and with
+    )  # of jobs without and with GPUs
     without, with_ = (per_core / capped_speed[:, None] for capped_speed in capped_speeds)
     staying_w = gpu_watts(power_caps, *gpu) * pue
     gpu_w = staying_w / capped_speeds[1]
@@ -119,7 +119,7 @@ def _span(values: Floats) -> tuple[float, float]:
 
 
 def fits(jobs: JobArrays, job: int, group: AlikeNodes) -> bool:
-    """Tell whether an empty node of the group has room for a worker of a job."""
+    """Return whether an empty node of the group has room for a worker of a job."""
     asked = (jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job])
     return all(
         amount <= most * (1 + _EPSILON) for amount, most in zip(asked, group.largest, strict=True)

@@ -1,6 +1,6 @@
-"""What each node drew in each hour: the bill's own formulas, cut at full hours.
+"""The energy, money and carbon of each node in each hour, by the bill's formulas.
 
-The bill is the accounting's; these rows show when it came about, and add up to it.
+The rows show when the bill arose, and add up to it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,22 +37,22 @@ from greensched_simulator.runs.simulation import billed_series, cost_model, zone
 from greensched_simulator.world.world import World, idle_watts
 
 HOUR_S = 3600.0
-_MOST_PIECES = 1_000_000  # that are held at a time, whatever the cluster's size
+_MOST_PIECES = 1_000_000  # in memory at a time, for any size of cluster
 
 
 @dataclass(frozen=True)
 class NodeHours(BilledParts[Floats]):
-    """Rows of some nodes, node after node and hour after hour, [R]."""
+    """Rows of some nodes, ordered by node, then hour, [R]."""
 
     node: Integers
     hour: Integers  # since the scenario's start
     length_s: Floats  # of the hour within the window
-    cpu_core_s: Floats  # requested by what ran
+    cpu_core_s: Floats  # requested by running jobs
     gpu_s: Floats  # GPUs, likewise
 
 
 class _Pieces(NamedTuple):
-    """Times in which nothing changes on a node; the last piece of a node has no length."""
+    """Intervals in which nothing changes on a node; a node's last piece has no length."""
 
     node: Integers
     start_s: Floats
@@ -60,14 +60,14 @@ class _Pieces(NamedTuple):
     cpu_cores: Floats  # requested
     gpus: Floats
     is_empty: npt.NDArray[np.bool_]
-    power_cap: Floats  # of its cap; 1 for none
-    is_off: npt.NDArray[np.bool_]  # asleep, waking or away
+    power_cap: Floats  # 1 without a cap
+    is_off: npt.NDArray[np.bool_]  # asleep, waking or failed
     sleep_w: Floats  # without PUE
     wake_w: Floats
 
 
 class _Brought(NamedTuple):
-    """Parts of transfers that lie within an hour."""
+    """Transfers, cut at full hours."""
 
     node: Integers
     hour: Integers
@@ -77,7 +77,7 @@ class _Brought(NamedTuple):
 
 
 def node_hours(world: World, schedule: Schedule, until_s: float) -> Iterator[NodeHours]:
-    """Yield the rows of all nodes from 0 to `until_s`, a part of the nodes at a time."""
+    """Yield the rows of all nodes from 0 to `until_s`, some nodes at a time."""
     zones, brought = billed_series(world, schedule, until_s), _brought(world, schedule)
     widest = max(series.times_s.size for series in zones) + int(until_s // HOUR_S) + 2
     at_once = max(_MOST_PIECES // widest, 1)
@@ -88,15 +88,15 @@ def node_hours(world: World, schedule: Schedule, until_s: float) -> Iterator[Nod
     for first in range(0, world.nodes.zone.size, at_once):
         nodes = np.arange(first, min(first + at_once, world.nodes.zone.size))
         there = slice(*np.searchsorted(ran.node, (nodes[0], nodes[-1] + 1)))
-        mine = RunSegments._make(each[there] for each in ran)
-        pieces = _pieces(world, schedule, zones, nodes, mine, until_s)
+        on_nodes = RunSegments._make(each[there] for each in ran)
+        pieces = _pieces(world, schedule, zones, nodes, on_nodes, until_s)
         yield _rows(world, zones, pieces, nodes, brought)
 
 
 def _quiet_moments(
     world: World, caps: Caps, series: Sequence[ZoneSeries], nodes: Integers, until_s: float
 ) -> tuple[Integers, Floats]:
-    """Return nodes and times of moments at which nothing starts or ends: hours, steps and caps."""
+    """Return nodes and times of all moments without a start or end: hours, grid steps and caps."""
     hours_s = np.append(np.arange(0.0, until_s, HOUR_S), until_s)
     places, times_s = [], []
     for node in nodes:
@@ -130,7 +130,7 @@ def _pieces(
 
     none, no_watts = np.zeros(node.size), np.zeros(sleeps.node.size)
     is_off = running(none, no_watts + 1.0, no_watts + 1.0) > 0.5
-    # Whole numbers: exact, unlike sums of cores.
+    # Counts are exact, unlike sums of cores.
     is_empty = running(np.ones(node.size), no_watts, no_watts) < 0.5
     at, time_s = at[order], time_s[order]
     length_s = np.append(np.diff(time_s), 0.0)
@@ -146,7 +146,7 @@ def _pieces(
 
 
 def _power_caps(caps: Caps, at: Integers, time_s: Floats) -> Floats:
-    """Return the power cap of some nodes at some times, nodes and times of each in rising order."""
+    """Return the power caps of nodes at times; nodes, and the times of each, are ascending."""
     power_cap = np.ones(at.size)
     for node in np.unique(caps.node):
         mine = caps.node == node
@@ -156,7 +156,7 @@ def _power_caps(caps: Caps, at: Integers, time_s: Floats) -> Floats:
 
 
 def _sleeps_within(sleeps: Sleeps, nodes: Integers, until_s: float) -> Sleeps:
-    """Return the sleeps of some nodes that begin before the window's end, cut off there."""
+    """Return the nodes' sleeps that begin before the window's end, cut off there."""
     mine = (sleeps.node >= nodes[0]) & (sleeps.node <= nodes[-1]) & (sleeps.asleep_s < until_s)
     cut = Sleeps._make(each[mine] for each in sleeps)
     return cut._replace(
@@ -201,7 +201,7 @@ def _rows(
         "gpu_s": summed(pieces.gpus * pieces.length_s),
         **dict(zip(PARTS, parts, strict=True)),
     }
-    is_billed = length_s > 0.0  # a window that ends with a full hour has nothing after it
+    is_billed = length_s > 0.0  # a window that ends on a full hour has an empty row after it
     return NodeHours(**{name: each[is_billed] for name, each in columns.items()})
 
 
@@ -234,14 +234,14 @@ def _brought(world: World, schedule: Schedule) -> _Brought:
     parts = parts._replace(
         start_s=start_s, end_s=end_s, energy_j=parts.energy_j * share, cost=parts.cost * share
     )
-    # What ends with a full hour has nothing behind it, where nothing may be known.
+    # A transfer that ends on a full hour has an empty part after it, where the grid may lack data.
     some = Transfers._make(each[share > 0.0] for each in parts)
     grams = transfer_grams(some, world.nodes.zone[some.node], zone_series(world))
     return _Brought(some.node, hour[share > 0.0].astype(np.int64), some.energy_j, some.cost, grams)
 
 
 def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...]:
-    """Return watts active, idle, asleep and waking of each piece, without PUE."""
+    """Return the active, idle, sleeping and waking watts of each piece, without PUE."""
     nodes, at = world.nodes, pieces.node
     curve = nodes.curve_class[at].astype(np.int64) * CURVE_POINTS
     cpu_w = load_watts(
@@ -259,7 +259,7 @@ def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...
 def _grid(
     world: World, zones: Sequence[ZoneSeries], pieces: _Pieces
 ) -> tuple[Floats, Floats, Floats]:
-    """Return carbon intensity, price and PUE beside the nodes' own; NaN where there is no data."""
+    """Return carbon intensity, price and PUE relative to the nodes' PUE; NaN without data."""
     found = np.full((3, pieces.node.size), np.nan)
     for zone, series in enumerate(zones):
         mine = np.flatnonzero(world.nodes.zone[pieces.node] == zone)
@@ -273,5 +273,5 @@ def _grid(
 
 
 def _times(energy_j: Floats, values: Floats) -> Floats:
-    """Return energy times value; time without energy needs no value."""
+    """Return energy times value; 0 without energy, even if the value is NaN."""
     return np.where(energy_j == 0.0, 0.0, energy_j * values)

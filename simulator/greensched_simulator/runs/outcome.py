@@ -1,4 +1,4 @@
-"""What a run came to: what was done first, then what it took, then how long jobs waited."""
+"""The figures of a run: work done, energy, money and carbon, waits and slowdowns."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,9 +18,9 @@ from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
 # Feitelson et al., "Theory and Practice in Parallel Job Scheduling", JSSPP 1997: without a bound
-# the slowdown of jobs of a second outweighs all others.
+# the slowdown of one-second jobs outweighs all others.
 SLOWDOWN_BOUND_S = 10.0
-_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+_EPSILON = 1e-9  # rounding error of sums of floats, as a share of a capacity
 _SECONDS_PER_HOUR = 3600.0
 
 
@@ -28,58 +28,58 @@ _SECONDS_PER_HOUR = 3600.0
 class Outcome(BillTotal):
     """The figures of one run; energy, money and carbon are those of the whole window.
 
-    Replicas of services are not jobs: their requests are counted. All jobs count: one that
-    never ran waits until the window's end and then takes the least it can; energy, money and carbon
-    are charged for it beside the bill.
+    Service replicas are not jobs; their requests are counted. All jobs count. A job that never ran
+    waits until the window's end and then runs as fast as it can; its energy, money and carbon are
+    charged in addition to the bill.
     """
 
     jobs: int
     jobs_done: int  # within the window
     work_core_h: float  # of the reference core, done
-    work_gpu_h: float  # of GPUs beside the reference core, done
+    work_gpu_h: float  # GPU hours, done
     deadlines: int  # jobs that have one
     deadlines_met: int
-    wait_mean_s: float  # of `waits_s`, and until the window's end of who never ran
+    wait_mean_s: float  # of `waits_s`; until the window's end for jobs that never ran
     wait_p95_s: float
     slowdown_mean: float  # of `slowdowns`
     slowdown_p95: float
     fairness: float  # of the slowdowns, by `jain_index`
     billed_s: float
     jobs_never_ran: int
-    energy_charged_j: float  # for those; 0 where all ran: see `charges`
+    energy_charged_j: float  # for those; 0 if all ran: see `charges`
     cost_charged: float
     carbon_charged_g: float
-    carbon_marginal_g: float  # all energy, and charges, at the margin; 0 where it is not known
-    carbon_embodied_g: float  # of making all nodes, for the time billed; 0 where it is not known
-    # At the meter of the zones that have panels; all 0 where there are none.
+    carbon_marginal_g: float  # of energy and charges, by marginal intensity; 0 if not known
+    carbon_embodied_g: float  # of making all nodes, for the time billed; 0 if not known
+    # At the meter of the zones that have panels; all 0 without panels.
     solar_used_j: float  # from the panels into the nodes at once
     solar_stored_j: float  # into the battery
-    solar_curtailed_j: float  # that was not used
+    solar_curtailed_j: float  # not used
     battery_given_j: float
-    battery_lost_j: float  # of what was stored
+    battery_lost_j: float  # of the stored joules
     battery_left_j: float  # in the battery at the end
     imported_j: float  # from the grid
-    requests: float = 0.0  # of services; 0 where there are none
+    requests: float = 0.0  # of services; 0 without services
     requests_in_time: float = 0.0  # within their objectives
-    requests_turned_away: float = 0.0  # beyond what all replicas could do
-    latency_p50_s: float = 0.0  # infinity where more than that share is turned away
+    requests_turned_away: float = 0.0  # beyond the capacity of all replicas
+    latency_p50_s: float = 0.0  # infinity if half of the requests or more are turned away
     latency_p99_s: float = 0.0
     failures: int = 0  # of nodes
-    jobs_stopped: int = 0  # by these, each time
+    jobs_stopped: int = 0  # times that failures stopped a job
 
     @property
     def energy_j(self) -> float:
-        """Return the joules of the bill and what is charged beside."""
+        """Return the joules of the bill and the charges."""
         return super().energy_j + self.energy_charged_j
 
     @property
     def cost(self) -> float:
-        """Return the money of the bill and what is charged, in the scenario's currency."""
+        """Return the money of the bill and the charges, in the scenario's currency."""
         return super().cost + self.cost_charged
 
     @property
     def carbon_g(self) -> float:
-        """Return the grams of the bill and what is charged."""
+        """Return the grams of the bill and the charges."""
         return super().carbon_g + self.carbon_charged_g
 
 
@@ -123,7 +123,7 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
 
 
 def stops_by_failures(schedule: Schedule) -> set[tuple[int, float]]:
-    """Return each job, and when, that was stopped since a node of it failed."""
+    """Return the jobs that a node's failure stopped, each with the time."""
     ran, failed = schedule.run_segments, schedule.outages
     if failed.node.size == 0:
         return set()
@@ -133,7 +133,7 @@ def stops_by_failures(schedule: Schedule) -> set[tuple[int, float]]:
 
 
 class _Supply(NamedTuple):
-    """The joules of panels, batteries and grid, by the names of the outcome's figures."""
+    """The joules of panels, batteries and grid, named as in `Outcome`."""
 
     solar_used_j: float
     solar_stored_j: float
@@ -161,7 +161,7 @@ def _supplied(world: World, schedule: Schedule, until_s: float) -> _Supply:
 
 
 def _marginal_g(world: World, schedule: Schedule, until_s: float) -> float:
-    """Return what the same pass comes to with the marginal intensity in the average one's place."""
+    """Return the grams of bill and charges by marginal instead of average intensity."""
     if world.grids.marginal_g_per_kwh.size == 0:
         return 0.0
     grids = world.grids._replace(carbon_g_per_kwh=world.grids.marginal_g_per_kwh)
@@ -171,9 +171,9 @@ def _marginal_g(world: World, schedule: Schedule, until_s: float) -> float:
 
 
 def waits_s(world: World, schedule: Schedule) -> Floats:
-    """Return how long each job did not run from when it was ready to its end, [J]; NaN: never ran.
+    """Return how long each job waited until its start and while suspended, [J]; NaN: never ran.
 
-    That is until its start, and while it was suspended.
+    The wait begins when the job is ready.
     """
     ran = schedule.run_segments.of_jobs
     again = np.flatnonzero(np.diff(ran.job) == 0)
@@ -184,15 +184,15 @@ def waits_s(world: World, schedule: Schedule) -> Floats:
 
 
 def ready_from_s(world: World, schedule: Schedule) -> Floats:
-    """Return when each job had arrived and all that it waits for had ended, [J]; NaN: never."""
+    """Return when each job had arrived and all its predecessors had ended, [J]; NaN: never."""
     return ready_s(world.precedence, world.jobs.arrival_s, schedule.end_s)
 
 
 def slowdowns(world: World, schedule: Schedule) -> Floats:
-    """Return each job's bounded slowdown, [J]; NaN where it never ended.
+    """Return each job's bounded slowdown, [J]; NaN if it never ended.
 
-    (end − when it was ready) / max(its shortest runtime, 10 s), at least 1. The shortest runtime is
-    the same for all policies: by that on its own node, a slow node would make a wait look short.
+    (end − ready time) / max(shortest runtime, 10 s), at least 1. The shortest runtime is the same
+    under all policies; with the runtime on the job's node, a slow node would hide a long wait.
     """
     runtime_s = np.maximum(shortest_runtimes_s(world), SLOWDOWN_BOUND_S)
     took_s = schedule.end_s - ready_from_s(world, schedule)
@@ -201,7 +201,7 @@ def slowdowns(world: World, schedule: Schedule) -> Floats:
 
 
 def shortest_runtimes_s(world: World) -> Floats:
-    """Return how long each job runs on the fastest node that is large enough for it, [J]."""
+    """Return each job's runtime on the fastest node that is large enough for it, [J]."""
     nodes, jobs = world.nodes, world.jobs
     columns = (nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity, nodes.speed)
     speed = np.full(jobs.runtime_s.size, nodes.speed.min())
@@ -215,31 +215,31 @@ def shortest_runtimes_s(world: World) -> Floats:
 
 
 def meets_deadline(world: World, schedule: Schedule) -> npt.NDArray[np.bool_]:
-    """Tell of each job whether it has a deadline and ended by it, [J]."""
+    """Return whether each job has a deadline and ended by it, [J]."""
     deadline_s = world.jobs.deadline_s
     return np.isfinite(deadline_s) & (schedule.end_s <= deadline_s + ROUNDING_S)
 
 
 def jain_index(values: Floats) -> float:
-    """Return how alike positive values are: 1 if all are equal, near 1/count if one has it all.
+    """Return Jain's fairness index of positive values: 1 if all are equal, 1/count at the least.
 
-    (sum)² / (count · sum of squares), of Jain, Chiu and Hawe, "A Quantitative Measure of Fairness
+    (sum)² / (count · sum of squares), by Jain, Chiu and Hawe, "A Quantitative Measure of Fairness
     and Discrimination", DEC TR-301, 1984.
     """
     return float(values.sum() ** 2 / (values.size * (values**2).sum()))
 
 
 class _Served(NamedTuple):
-    """How each job fared, [J]."""
+    """Wait and slowdown of each job, [J]."""
 
     wait_s: Floats
     slowdown: Floats
 
 
 def _served_at_least(world: World, schedule: Schedule, until_s: float) -> _Served:
-    """Return wait and slowdown; of jobs that never ran, as if they started where the window ends.
+    """Return wait and slowdown; jobs that never ran count as started when the window ends.
 
-    Who waited for one that never ran is taken to have been ready as early as it could have been.
+    A job whose predecessor never ran counts as ready at the earliest time possible.
     """
     shortest_s = shortest_runtimes_s(world)
     first_s = earliest_ready_s(world.precedence, world.jobs.arrival_s, shortest_s)

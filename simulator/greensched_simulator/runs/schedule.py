@@ -1,4 +1,4 @@
-"""What happened in a run, as arrays: where each job ran when, and what nodes did meanwhile."""
+"""The record of a run as arrays: when and where jobs ran, and when nodes slept or were capped."""
 
 from typing import NamedTuple
 
@@ -14,42 +14,42 @@ from greensched_simulator.world.world import World
 
 
 class RunSegments(NamedTuple):
-    """What ran where and when without a pause, [P]: by job, then worker, then time.
+    """Run segments, [P], ordered by job, then worker, then time.
 
-    A job with one worker that is never suspended has one; of several workers each has its own.
+    Each worker has its own. A job with one worker that is never suspended has one.
     """
 
-    job: Integers  # place in the world's jobs
-    node: Integers  # place in the world's nodes
+    job: Integers  # index in the world's jobs
+    node: Integers  # index in the world's nodes
     placed_s: Floats
-    node_asleep_s: Floats  # since when the node had slept, which was woken for it; NaN: awake
-    start_s: Floats  # when the job ran there, all its nodes being awake, with its data
+    node_asleep_s: Floats  # since when the node, woken for the job, had slept; NaN: awake
+    start_s: Floats  # when the job ran: all its nodes were awake and its data was there
     end_s: Floats
-    worker: Integers  # which of the job's, the first being 0
-    data_zone: Integers  # where the job's data lay then; of no use where it has none
-    ready_s: Floats  # as `start_s`; when it would have run, where it was stopped before
+    worker: Integers  # index among the job's workers
+    data_zone: Integers  # where the job's data lay; meaningless for a job without data
+    ready_s: Floats  # `start_s`, or when it would have run if it was stopped before
 
     @property
     def of_jobs(self) -> "RunSegments":
-        """Return those of first workers: when each job ran, however many it has."""
+        """Return the run segments of first workers: when each job ran."""
         return RunSegments._make(column[self.worker == 0] for column in self)
 
 
 class Schedule(NamedTuple):
-    """What happened to each job of a world, [J]; times since the scenario's start."""
+    """When and where each job of a world ran, [J]; times since the scenario's start."""
 
-    planned_s: Floats  # when it was to start; NaN if it was rejected
-    start_s: Floats  # when it first did, its nodes being awake; NaN if it never ran
+    planned_s: Floats  # planned start; NaN if it was rejected
+    start_s: Floats  # first start, with all its nodes awake; NaN if it never ran
     end_s: Floats
-    node: Integers  # where its first worker ended, place in the world's nodes; -1: it never ran
+    node: Integers  # index of the node where its first worker ended; -1: it never ran
     run_segments: RunSegments
     sleeps: Sleeps = NO_SLEEPS  # of nodes
     caps: Caps = NO_CAPS  # of nodes
-    outages: Sleeps = NO_SLEEPS  # of nodes, which draw nothing then
+    outages: Sleeps = NO_SLEEPS  # of nodes, which then draw nothing
 
     @property
     def off(self) -> Sleeps:
-        """Return when nodes neither ran nor idled."""
+        """Return when nodes slept, woke or had failed."""
         return Sleeps._make(
             np.concatenate(pair) for pair in zip(self.sleeps, self.outages, strict=True)
         )
@@ -63,7 +63,7 @@ def schedule_of(
     broken: Broken,
     sleep: Floats,
 ) -> Schedule:
-    """Return what a run recorded as a schedule; `sleep` is the table as the run left it."""
+    """Return the schedule that a run recorded; `sleep` is the table at the run's end."""
     run_segments = _run_segments(recorded, suspended)
     return Schedule(
         recorded.planned_s,
@@ -78,7 +78,7 @@ def schedule_of(
 
 
 def _run_segments(recorded: Recorded, suspended: Suspended) -> RunSegments:
-    """Return all run segments, those after which jobs were suspended among them."""
+    """Return all run segments, including those that a suspension ended."""
     ran = np.flatnonzero(recorded.node >= 0)
     parts = [
         RunSegments(
@@ -88,7 +88,7 @@ def _run_segments(recorded: Recorded, suspended: Suspended) -> RunSegments:
         )
     ]  # fmt: skip
     if recorded.others.shape[1]:
-        parts.append(_of_others(recorded, ran))
+        parts.append(_of_later_workers(recorded, ran))
     if suspended:
         columns = [np.array(column) for column in zip(*suspended, strict=True)]
         parts.insert(0, RunSegments(*columns))
@@ -99,8 +99,8 @@ def _run_segments(recorded: Recorded, suspended: Suspended) -> RunSegments:
     return RunSegments._make(column[order] for column in every)
 
 
-def _of_others(recorded: Recorded, ran: Integers) -> RunSegments:
-    """Return the last run segments of all workers but the first ones."""
+def _of_later_workers(recorded: Recorded, ran: Integers) -> RunSegments:
+    """Return the last run segments of all workers except the first of each job."""
     count = recorded.workers[ran] - 1
     job = np.repeat(ran, count)
     worker = np.arange(job.size) - np.repeat(np.cumsum(count) - count, count) + 1
@@ -121,7 +121,7 @@ def _first_starts(last_start_s: Floats, run_segments: RunSegments) -> Floats:
 
 
 def _sleeps(nodes: NodeArrays, run_segments: RunSegments, sleep: Floats) -> Sleeps:
-    """Return when nodes slept: until a job woke them, or to the end."""
+    """Return when nodes slept: until a job woke them, or until the end."""
     if sleep.shape[1] == 0:
         return NO_SLEEPS
     woke = np.flatnonzero(np.isfinite(run_segments.node_asleep_s))
@@ -139,7 +139,7 @@ def _sleeps(nodes: NodeArrays, run_segments: RunSegments, sleep: Floats) -> Slee
 
 
 def _outages(broken: Broken) -> Sleeps:
-    """Return when nodes were away, as sleeps that take nothing."""
+    """Return when nodes had failed, as sleeps that draw nothing."""
     if not broken:
         return NO_SLEEPS
     node, from_s, until_s = (np.array(column) for column in zip(*broken, strict=True))
@@ -147,7 +147,7 @@ def _outages(broken: Broken) -> Sleeps:
 
 
 def _caps(changes: CapChanges) -> Caps:
-    """Return when nodes were capped, in the order of time."""
+    """Return when nodes were capped, in order of time."""
     if not changes:
         return NO_CAPS
     times_s, nodes, power_caps = (np.array(column) for column in zip(*changes, strict=True))

@@ -1,8 +1,8 @@
-"""What requests of services took under a schedule: how many were late, and how late.
+"""The latency of services' requests under a schedule: how many were late, and how late.
 
-Between any two changes (a replica is ready or gone, its node's cap moves, the rate changes) the
-service is taken to be in the steady state of its rate, its places and their mean speed. What comes
-beyond what all places can do is turned away, and nobody in that time is answered in time.
+Between two changes (a replica is ready or gone, its node's cap or the request rate changes) a
+service is assumed to be in the steady state of its rate, its places and their mean speed. Requests
+beyond the capacity of all places are turned away, and no request in that time is in time.
 """
 
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ from greensched_simulator.world.services import ServiceRows
 from greensched_simulator.world.world import World
 
 QUANTILES = (0.5, 0.99)
-_LIMITS = np.geomspace(1e-2, 1e3, 161)  # of mean answers; 7 % apart, straight between logarithms
+_LIMITS = np.geomspace(1e-2, 1e3, 161)  # in mean answer times; 7 % apart, log-linear between
 _BEGIN_S = 0.0
 
 
 class Served(NamedTuple):
-    """What became of a service's requests, by slot, [K]; quantiles are infinite where they grow."""
+    """A service's requests by slot, [K]; quantiles are infinite where the queue grows."""
 
     requests: Floats
     in_time: Floats  # of these
@@ -36,17 +36,17 @@ class Served(NamedTuple):
 
 
 class Latency(NamedTuple):
-    """What became of all requests of a world."""
+    """All requests of a world's services."""
 
     requests: float
     in_time: float
     turned_away: float
-    p50_s: float  # those turned away count as infinitely late; 0 where nothing came
+    p50_s: float  # requests turned away count as infinitely late; 0 without requests
     p99_s: float
 
 
 class _Course(NamedTuple):
-    """What a service has at hand, piece by piece, [S]."""
+    """A service's capacity over time, in pieces, [S]."""
 
     length_s: Floats
     slot: Integers
@@ -55,7 +55,7 @@ class _Course(NamedTuple):
 
 
 def latency_of(world: World, schedule: Schedule) -> Latency:
-    """Return what became of all services' requests together."""
+    """Return the latency of all services' requests together."""
     every = [served(world, schedule, service) for service in world.services]
     if not every:
         return Latency(0.0, 0.0, 0.0, 0.0, 0.0)
@@ -74,7 +74,7 @@ def latency_of(world: World, schedule: Schedule) -> Latency:
 
 
 def served(world: World, schedule: Schedule, service: ServiceRows) -> Served:
-    """Return what became of one service's requests under a schedule."""
+    """Return one service's requests under a schedule, by slot."""
     course = _course(world, schedule, service)
     rate_per_s = service.curve.rate_per_s[course.slot]
     places = course.ready * service.places
@@ -109,7 +109,7 @@ def served(world: World, schedule: Schedule, service: ServiceRows) -> Served:
 
 
 def _quantile(late: Floats, limits_s: Floats, share: float) -> Floats:
-    """Return the time that `share` of requests keeps, [K], from the shares later, [T,K]."""
+    """Return the time within which `share` of requests ends, [K], from the late shares, [T,K]."""
     is_kept = late <= 1 - share
     first = np.argmax(is_kept, axis=0)
     before = np.maximum(first - 1, 0)
@@ -140,7 +140,7 @@ def _course(world: World, schedule: Schedule, service: ServiceRows) -> _Course:
 def _changes(
     world: World, schedule: Schedule, service: ServiceRows
 ) -> Iterator[tuple[float, float, float]]:
-    """Yield when replicas and the sum of their speeds change, and by how much."""
+    """Yield the times and amounts of changes in the replicas and in the sum of their speeds."""
     ran = schedule.run_segments
     for run_segment in np.flatnonzero(np.isin(ran.job, service.rows)):
         job, node = ran.job[run_segment], ran.node[run_segment]
@@ -163,7 +163,7 @@ def _changes(
 def _capped_speeds(
     world: World, schedule: Schedule, node: int, on_gpus: bool
 ) -> Iterator[tuple[float, float]]:
-    """Yield from when a node runs at which speed, the first without a cap."""
+    """Yield the time from which a node runs at a speed, and the speed; the first has no cap."""
     yield -np.inf, 1.0
     caps, nodes = schedule.caps, world.nodes
     for change in np.flatnonzero(caps.node == node):

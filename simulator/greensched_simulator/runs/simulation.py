@@ -1,4 +1,4 @@
-"""Runs a world under a policy, and bills what was recorded."""
+"""Runs a world under a policy, and bills the recorded schedule."""
 
 import os
 import warnings
@@ -39,21 +39,21 @@ from greensched_simulator.world.zone_grids import relative_pue
 
 SLOT_S = 900.0  # candidate starts are a quarter of an hour apart
 ProgressCallback = Callable[[Policy, int], None]  # the policy and the seed whose run has just ended
-_PLAN_MARGIN = 96  # slots that the plan keeps beyond the last deadline
+_PLAN_MARGIN = 96  # slots of the plan beyond the last deadline
 
 
 def simulate(world: World, policy: Policy) -> Schedule:
-    """Return what `policy` does with the world's jobs; the same world gives the same bytes."""
+    """Return the schedule of a world under `policy`; the same world gives the same bytes."""
     with _quiet():
         return _simulated(world, policy, _forecasts(world, [policy]))
 
 
 def simulate_each(
-    world: World, policies: Sequence[Policy], told: ProgressCallback
+    world: World, policies: Sequence[Policy], on_end: ProgressCallback
 ) -> list[Schedule]:
-    """Return what each policy does, as `simulate` has it; tell of each run's end.
+    """Return the schedule of each policy, as `simulate` does; call `on_end` after each run.
 
-    As many run at a time as there are cores: compiled code does not hold the interpreter's lock.
+    One run per core at a time: compiled code does not hold the interpreter's lock.
     """
     forecasts = _forecasts(world, policies)
     with _quiet(), ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -61,7 +61,7 @@ def simulate_each(
         try:
             for each in as_completed(runs):
                 each.result()
-                told(runs[each], world.seed)
+                on_end(runs[each], world.seed)
         finally:
             pool.shutdown(cancel_futures=True)
     return [each.result() for each in runs]
@@ -69,14 +69,14 @@ def simulate_each(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Have numba not tell that rules are called by a feature that it calls experimental."""
+    """Silence numba's warning that calling rules uses an experimental feature."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         yield
 
 
 def _forecasts(world: World, policies: Sequence[Policy]) -> dict[bool, GridTable]:
-    """Return the forecasts of those that look ahead, and of the others; all share them."""
+    """Return the forecasts by whether policies look ahead; policies share them."""
     ahead = {looks_ahead(world, policy) for policy in policies}
     return {each: forecast_of(world, in_slots=each) for each in ahead}
 
@@ -108,7 +108,7 @@ def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -
 
 
 def estimates_in(world: World, sleep: Floats) -> JobEstimates:
-    """Return what the jobs of a world may expect of its nodes, which sleep by such a table."""
+    """Return the job estimates of a world whose nodes sleep by the table `sleep`."""
     wake_s = sleep[WAKE_S] if sleep.shape[1] else np.zeros(world.nodes.zone.size)
     jobs, zones = world.jobs, len(world.zones)
     found = estimates_of(jobs, world.precedence, world.nodes, zones, wake_s, world.links)
@@ -121,7 +121,7 @@ def estimates_in(world: World, sleep: Floats) -> JobEstimates:
 
 
 def _busy_watts(world: World) -> tuple[Floats, Floats]:
-    """Return what a core and a GPU of each zone draw at full load above idle, means, [Z]."""
+    """Return the mean watts above idle of a core and of a GPU at full load, by zone, [Z]."""
     nodes, zones, ratio = world.nodes, len(world.zones), world.utilisation_ratio
     first = nodes.curve_class.astype(np.int64) * CURVE_POINTS
     cores = nodes.cpu_capacity
@@ -138,17 +138,17 @@ def _busy_watts(world: World) -> tuple[Floats, Floats]:
 
 
 def planned_jobs(world: World, estimates: JobEstimates) -> JobArrays:
-    """Return a world's jobs as plans see them: due early enough for those that wait for them."""
+    """Return a world's jobs with deadlines early enough for the jobs that wait for them."""
     return world.jobs._replace(deadline_s=estimates.latest_end_s)
 
 
 def may_suspend(world: World, policy: Policy) -> bool:
-    """Tell whether a policy may suspend any job of a world."""
+    """Return whether a policy may suspend any job of a world."""
     return policy.pause != USUAL_PAUSE and bool(np.isfinite(world.jobs.save_every_s).any())
 
 
 def steps_watched(world: World, policy: Policy) -> Floats:
-    """Return the times at which any grid changes, if a rule of the policy looks at them."""
+    """Return the times at which any grid changes; none if no rule of the policy reads them."""
     is_provisioned = QUEUES[policy.queue].discipline == "provisioned"
     if policy.cap == USUAL_CAP and not is_provisioned:
         return np.zeros(0)
@@ -164,18 +164,18 @@ def grid_steps(world: World) -> Floats:
 def billed_until_s(world: World, *schedules: Schedule) -> float:
     """Return the end of the window that makes the bills of some schedules comparable.
 
-    It is the scenario's length or the last job's end under any of them, the later one: idle nodes
-    draw power too, so all must be billed for the same time. No job arrives after it.
+    It is the later of the scenario's length and the last job's end under any schedule. Idle nodes
+    draw power, so all schedules must be billed for the same time. No job arrives after it.
     """
     last_s = max(float(np.nanmax(schedule.end_s, initial=0.0)) for schedule in schedules)
     return max(world.length_s, last_s, float(world.jobs.arrival_s.max(initial=0.0)))
 
 
 def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
-    """Return the bill of a schedule from 0 to `until_s`, by what the grids did, not the forecast.
+    """Return the bill of a schedule from 0 to `until_s`, by the grids' true values.
 
-    What is charged for jobs that never ran is no part of it. Raises BadInput when a grid has no
-    data for a time that is billed.
+    Charges for jobs that never ran are not included. Raises BadInput if a grid has no data for a
+    time that is billed.
     """
     bill = bill_schedule(
         billed_nodes(world),
@@ -192,9 +192,9 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
 
 
 def zone_balances(world: World, schedule: Schedule, until_s: float) -> list[Balance | None]:
-    """Return where each zone's watts came from until then; None where the grid gives all of them.
+    """Return the sources of each zone's watts until `until_s`; None for a zone without panels.
 
-    Raises BadInput where the yield of panels is not known.
+    Raises BadInput if the yield of panels is not known.
     """
     grids, suns = world.grids, list[Sun | None]()
     for zone, battery in enumerate(world.batteries or (None,) * len(world.zones)):
@@ -216,7 +216,7 @@ def zone_balances(world: World, schedule: Schedule, until_s: float) -> list[Bala
 
 
 def billed_series(world: World, schedule: Schedule, until_s: float) -> tuple[ZoneSeries, ...]:
-    """Return what each zone's joules are billed by: its grid, where panels and battery lack."""
+    """Return the series by which each zone's joules are billed, for the part that is imported."""
     balances = zone_balances(world, schedule, until_s)
     return tuple(imported(*each) for each in zip(zone_series(world), balances, strict=True))
 
@@ -227,7 +227,7 @@ def _placements(world: World, schedule: Schedule) -> Placements:
 
 
 def billed_nodes(world: World) -> BilledNodes:
-    """Return the world's nodes as the bill takes them."""
+    """Return the world's nodes in the form that the bill takes."""
     nodes = world.nodes
     return BilledNodes(
         nodes.cpu_capacity,
@@ -241,14 +241,14 @@ def billed_nodes(world: World) -> BilledNodes:
 
 
 def cost_model(world: World) -> CostModel:
-    """Return what is assumed of a world where nothing is measured, the same for cost and bill."""
+    """Return the assumptions on power that cost and bill share."""
     return CostModel(
         world.curve_watts, world.utilisation_ratio, world.gpu_ratio, world.empty_nodes_sleep
     )
 
 
 def zone_series(world: World) -> tuple[ZoneSeries, ...]:
-    """Return what the grid of each zone did."""
+    """Return the true carbon, price and relative PUE of each zone."""
     grids = world.grids
     bounds = [slice(*pair) for pair in zip(grids.starts[:-1], grids.starts[1:], strict=True)]
     return tuple(
@@ -288,7 +288,7 @@ def _gap(world: World, zone: str, signal: str, until_s: float) -> BadInput:
 
 
 def terms_of(world: World, policy: Policy) -> RunConfig:
-    """Return what holds for a whole run of a policy."""
+    """Return the constants of a policy's run."""
     placing = policy.placing
     return RunConfig(
         discipline=DISCIPLINES.index(QUEUES[policy.queue].discipline),
@@ -306,15 +306,16 @@ def terms_of(world: World, policy: Policy) -> RunConfig:
 
 
 def forecast_of(world: World, *, in_slots: bool) -> GridTable:
-    """Return the forecasts of a world's grids; each, when it is made, is right about its own step.
+    """Return the forecasts of a world's grids; a forecast is right about the step it is made in.
 
-    What a forecast made at 0 says is corrected by what is known by then: its carbon by the factor,
-    its price by the difference between the truth and what it said. Both are those of a kWh that
-    nodes draw at their mean PUE: where the PUE goes by the weather, which is known, they are the
-    grid's times the PUE beside its mean. Of a zone with panels they are those of the share that a
-    zone whose nodes all draw the most they can would import, without the battery: never less than
-    what is imported of all that is drawn. With `in_slots` steps stand in parts as long as a slot,
-    which suits who looks at one start after the other.
+    The forecast made at 0 is corrected by the present step: carbon by the ratio of the true value
+    to the forecast one, price by their difference.
+
+    Values are per kWh that nodes draw at their mean PUE. If the PUE depends on the weather, which
+    is known, they are multiplied by the PUE relative to its mean. In a zone with panels they are
+    multiplied by the share imported when all nodes draw the most they can and the battery is not
+    used; the true share is never more. `in_slots` cuts steps into parts as long as a slot, for
+    rules that compare one start after the other.
     """
     grids = world.grids
     seen = relative_pue(grids) * _imports_at_most(world)
@@ -334,7 +335,7 @@ def forecast_of(world: World, *, in_slots: bool) -> GridTable:
 
 
 def _imports_at_most(world: World) -> Floats:
-    """Return the share that a zone at its most watts imports in each step, [T]."""
+    """Return the share of a zone's highest watts that it imports in each step, [T]."""
     grids, nodes = world.grids, world.nodes
     if not world.batteries:
         return np.ones(grids.times_s.size)
@@ -346,14 +347,14 @@ def _imports_at_most(world: World) -> Floats:
 
 
 def looks_ahead(world: World, policy: Policy) -> bool:
-    """Tell whether any rule of a policy looks at later starts, and at the plan."""
+    """Return whether any rule of a policy reads later starts, and the plan."""
     return policy.when != USUAL_WHEN or may_suspend(world, policy)
 
 
 def empty_plan(world: World, *, is_looked_at: bool = True) -> Plan:
-    """Return a plan in which nothing runs, as long as anything of a world can be planned.
+    """Return a plan in which nothing runs, until after the last deadline of a world.
 
-    It has no slots if no decision ever looks at it.
+    It has no slots if no decision reads it.
     """
     jobs, zones = world.jobs, len(world.zones)
     finite_s = jobs.deadline_s[np.isfinite(jobs.deadline_s)]

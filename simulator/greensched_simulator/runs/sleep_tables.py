@@ -1,4 +1,4 @@
-"""What sleep does to each node of a world, and the table with which a run begins."""
+"""The watts and seconds of sleep of a world's nodes, and the sleep table at a run's start."""
 
 from collections.abc import Callable
 
@@ -13,9 +13,9 @@ from greensched_simulator.world.world import World, idle_watts
 
 
 def sleep_columns(world: World) -> SleepColumns:
-    """Return what sleep would do to each node of a world, [1,N].
+    """Return the watts saved asleep, the seconds and the joules to wake of each node, [1,N].
 
-    Where all empty nodes sleep for nothing, that is to draw nothing.
+    If all empty nodes sleep for free, they save their idle watts and wake at once for nothing.
     """
     nodes, idle_w = world.nodes, idle_watts(world)
     if world.empty_nodes_sleep:
@@ -28,23 +28,23 @@ def sleep_columns(world: World) -> SleepColumns:
 
 
 def sleep_table(world: World, policy: Policy) -> Floats:
-    """Return the table as it is at the start: all nodes are empty and awake, their time runs.
+    """Return the sleep table at the start: all nodes are empty and awake, and their time runs.
 
-    Raises BadInput for a rule that keeps a node awake for less than nothing.
+    Raises BadInput for a rule that keeps a node awake for a negative time.
     """
     columns = sleep_columns(world)
     awake_s = stays_awake_s(SLEEP_RULES[policy.sleep], columns)
     ever = np.isfinite(awake_s)
     if world.empty_nodes_sleep or not ever.any():
         return np.empty((6, 0))
-    told = [np.where(ever, each[0], 0.0) for each in columns]
-    return np.stack([*told, awake_s, awake_s, np.zeros(ever.size)])
+    rows = [np.where(ever, each[0], 0.0) for each in columns]
+    return np.stack([*rows, awake_s, awake_s, np.zeros(ever.size)])
 
 
 def stays_awake_s(rule: Callable[[SleepColumns], Floats], nodes: SleepColumns) -> Floats:
-    """Return for how many seconds a rule keeps each node awake while it is empty, [N].
+    """Return the seconds for which a rule keeps each empty node awake, [N].
 
-    Raises BadInput where one of them is negative or NaN.
+    Raises BadInput if any is negative or NaN.
     """
     seconds: Floats = rule(nodes)[0]
     wrong = np.flatnonzero(~(seconds >= 0.0))
