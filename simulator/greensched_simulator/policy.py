@@ -1,4 +1,4 @@
-"""A policy of the simulator by name: when, where and how fast work runs, and who is first."""
+"""The simulator's policies by name: when, where, how fast and in which order work runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,52 +19,52 @@ from greensched_policies.rules.names import (
 
 
 class Placing(NamedTuple):
-    """What is preferred among nodes with room, and which of those are looked for."""
+    """The rule that ranks nodes with room, and how these are searched for."""
 
     rule: str  # a name in WHERE_NAMES
-    stops_at_first: bool = False  # else as many are looked for as kube-scheduler scores
-    goes_on: bool = True  # from where the last search stopped, else from the first node
-    only_node_0: bool = False  # no other node ever has room
+    stops_at_first: bool = False  # otherwise finds as many nodes as kube-scheduler scores
+    goes_on: bool = True  # from where the last search stopped; otherwise from the first node
+    only_node_0: bool = False  # no other node has room
 
 
 PLACINGS = {
     **{name: Placing(name) for name in WHERE_NAMES},
     "first-fit": Placing("first-fit", stops_at_first=True, goes_on=False),
-    # The nodes in turn: the first with room behind the one that was found last.
+    # Nodes in turn: the next with room after the last one found.
     "round-robin": Placing("first-fit", stops_at_first=True),
 }
-# Deliberately bad, for tests and teaching: jobs wait for the first node, with room elsewhere.
+# Deliberately bad, for tests and teaching: jobs wait for the first node despite room elsewhere.
 BAD_PLACINGS = {
     "node-0": Placing("first-fit", stops_at_first=True, goes_on=False, only_node_0=True)
 }
 
 
 class QueuePolicy(NamedTuple):
-    """In which order jobs get room that comes free, and who may pass a job that finds none."""
+    """The order in which jobs get freed room, and which jobs may overtake one without room."""
 
     order: str  # a name in ORDER_NAMES
     discipline: str  # one of DISCIPLINES of `queueing`
 
 
 _QUEUES = {
-    # What kube-scheduler does: room that comes free goes to the oldest job that fits there.
+    # As kube-scheduler: freed room goes to the oldest job that fits there.
     "oldest-fit": QueuePolicy("first-come", "oldest-fit"),
-    # Strictly in order of arrival; a job that finds no room holds up all behind it.
+    # Strictly in order of arrival; a job without room blocks all jobs behind it.
     "fcfs": QueuePolicy("first-come", "nobody-passes"),
-    # The same, and no job starts beyond as many cores as the grid's carbon intensity lets run.
+    # Like fcfs, with the number of busy cores limited by the grid's carbon intensity.
     "cap-fifo": QueuePolicy("first-come", "provisioned"),
-    # EASY backfilling: later jobs may start if, as is expected, they do not delay the first one.
+    # EASY backfilling: later jobs may start if they are not expected to delay the first one.
     "easy": QueuePolicy("first-come", "easy"),
-    # All that wait are placed at once, for the least cost by the `where` rule in all.
+    # All waiting jobs are placed at once, for the least total cost by the `where` rule.
     "concurrent": QueuePolicy("first-come", "together"),
-    # The literature's orders; whoever fits may start.
+    # The literature's orders; any job that fits may start.
     "sjf": QueuePolicy("shortest-first", "any-fit"),
     "ljf": QueuePolicy("longest-first", "any-fit"),
 }
 _NAMED_ORDERS = {queue.order for queue in _QUEUES.values()}
 QUEUES = {
     **_QUEUES,
-    # So with every other order, by its own name.
+    # Likewise each other order, by its name.
     **{name: QueuePolicy(name, "any-fit") for name in ORDER_NAMES if name not in _NAMED_ORDERS},
 }
 assert all(queue.order in ORDER_NAMES for queue in QUEUES.values())
@@ -75,7 +75,7 @@ USUAL_QUEUE = "oldest-fit"
 USUAL_SLEEP = "stay-awake"
 USUAL_CAP = "full-speed"
 USUAL_PAUSE = "run-through"
-# Starts at once and on the emptiest node, as a cluster without GreenSched does.
+# Starts at once on the emptiest node, as a cluster without GreenSched does.
 BASELINE = "run-now+spread"
 ALL = "all"
 _HOW_NAMED = "`greensched policy list` prints all names"
@@ -94,12 +94,12 @@ class Policy:
 
     @property
     def placing(self) -> Placing:
-        """Return which nodes are looked for and what is preferred among them."""
+        """Return how nodes are searched for and ranked."""
         return (PLACINGS | BAD_PLACINGS)[self.where]
 
     @property
     def name(self) -> str:
-        """Return the name by which results call it, such as `carbon-time+least-carbon`."""
+        """Return the name used in results, such as `carbon-time+least-carbon`."""
         queue = "" if self.queue == USUAL_QUEUE else f"+{self.queue}"
         sleep = "" if self.sleep == USUAL_SLEEP else f"+{self.sleep}"
         cap = "" if self.cap == USUAL_CAP else f"+{self.cap}"
@@ -108,7 +108,7 @@ class Policy:
 
     @property
     def label(self) -> str:
-        """Return the shortest text that `policy_named` reads as this policy, or its own name."""
+        """Return its preset's name, or the shortest text that `policy_named` reads as it."""
         for name, preset in PRESETS.items():
             if preset == self:
                 return name
@@ -116,27 +116,27 @@ class Policy:
             (self.when, USUAL_WHEN), (self.where, USUAL_WHERE), (self.queue, USUAL_QUEUE),
             (self.sleep, USUAL_SLEEP), (self.cap, USUAL_CAP), (self.pause, USUAL_PAUSE),
         )  # fmt: skip
-        return "+".join(mine for mine, usual in given if mine != usual) or self.where
+        return "+".join(rule for rule, usual in given if rule != usual) or self.where
 
 
-# What the literature calls by one name.
+# Policies with one name in the literature.
 PRESETS = {
-    # Of the waiting jobs the shortest, or the longest, first, each to where it ends first.
+    # The shortest, or the longest, waiting job first, on the node where it ends first.
     "min-min": Policy("run-now", "fastest", "sjf"),
     "max-min": Policy("run-now", "fastest", "ljf"),
     # Concurrent placement with Tetris' dot product as the cost.
     "ecsched": Policy("run-now", "tetris", "concurrent"),
-    # Tetris with its order of little work first, which is not weighed against alignment here.
+    # Tetris with its order of least remaining work first, here not weighed against alignment.
     "tetris-srtf": Policy("run-now", "tetris", "sjf"),
-    # The baseline, but that empty nodes sleep.
+    # The baseline with sleeping empty nodes.
     "sleep-only": Policy("run-now", "spread", sleep="sleep-at-break-even"),
-    # The baseline, but that all nodes are capped.
+    # The baseline with a power cap on all nodes.
     "cap-only": Policy("run-now", "spread", cap="cap-60"),
     # Suspended work runs in its cleanest slots; other work in the cleanest window.
     "wait-awhile": Policy("lowest-window", "spread", pause="pause-freely"),
-    # Suspended while the grid is dirty for what is to come, until there is no time left.
+    # Suspended while the grid is dirtier than its forecast, until there is no time left.
     "ecovisor": Policy("clean-threshold", "spread", pause="pause-freely"),
-    # Elastic work has the more workers, the cleaner the slot; see `scaling`.
+    # Elastic work has more workers in cleaner slots; see `scaling`.
     "carbon-scaler": Policy("lowest-window", "spread", pause="scale-freely"),
 }
 
@@ -144,16 +144,14 @@ PRESETS = {
 def policy_named(text: str) -> Policy:
     """Return the policy of `WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE`, or a preset.
 
-    What is left out is usual.
-
-    Raises BadInput with the names that are spelt like an unknown one.
+    Omitted rules are the usual ones. Raises BadInput for an unknown name, with close ones.
     """
     (policy,) = _each_named([text])
     return policy
 
 
 def _each_named(texts: Sequence[str]) -> list[Policy]:
-    """Return the policies of such texts; raise BadInput that tells all faults of all of them."""
+    """Return the policies of several texts; raise BadInput that lists all their faults."""
     read = [_read(text.strip()) for text in texts]
     doubled = [fault for each in read for fault in each.doubled]
     unknown = [fault for each in read for fault in each.unknown]
@@ -164,7 +162,7 @@ def _each_named(texts: Sequence[str]) -> list[Policy]:
 
 
 class _Read(NamedTuple):
-    """A policy's text, read; with faults the policy is not what was meant."""
+    """A policy read from a text; meaningless if there are faults."""
 
     policy: Policy
     doubled: Sequence[str] = ()  # faults: two rules of a kind
@@ -206,9 +204,9 @@ def _rules() -> dict[str, set[str]]:
 
 
 def names_by_kind() -> dict[str, tuple[str, ...]]:
-    """Return the names there are by kind, in the order of WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE.
+    """Return all names by kind, in the order of WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE.
 
-    Behind them come the presets, which stand alone, and what is deliberately bad.
+    After them come the presets, which cannot be combined, and the deliberately bad rules.
     """
     return {
         "when": WHEN_NAMES,
@@ -223,7 +221,7 @@ def names_by_kind() -> dict[str, tuple[str, ...]]:
 
 
 class Able(NamedTuple):
-    """What can be done at all where policies are compared."""
+    """The actions that have an effect in the scenario in which policies are compared."""
 
     nodes_sleep: bool = True
     jobs_suspend: bool = True
@@ -231,13 +229,13 @@ class Able(NamedTuple):
 
 
 def policies_named(text: str, able: Able = Able()) -> tuple[Policy, ...]:  # noqa: B008 - frozen
-    """Return the policies in a list parted by commas, each once.
+    """Return the policies in a comma-separated list, each once.
 
-    `all` stands for each rule of any kind with the usual ones of the others, the pause rules with
-    `planned-window`, the presets, and the baseline; what is deliberately bad is not among them, nor
-    what differs in sleep where nodes never do, in pauses where no job can be suspended, or in
-    sizes where none is elastic: that has to be asked for by its name. Raises BadInput as
-    `policy_named` does, of all names at once.
+    `all` means each rule of any kind with the usual rules of the other kinds, the pause rules with
+    `planned-window`, the presets, and the baseline. It leaves out deliberately bad rules, and rules
+    without effect: sleep rules if no node can sleep, pause rules if no job can be suspended, and
+    scale rules if none is elastic. These must be named. Raises BadInput as `policy_named` does, for
+    all names at once.
     """
     names: list[str] = []
     for part in text.split(","):
@@ -255,6 +253,6 @@ def _all(able: Able) -> list[str]:
         if (able.nodes_sleep or preset.sleep == USUAL_SLEEP) and preset.pause in pauses
     ]
     sleeps = [*SLEEP_NAMES] if able.nodes_sleep else []
-    # Who starts at once has no reason to pause.
+    # A job that starts at once has no reason to pause.
     planned = [f"planned-window+{rule}" for rule in PAUSE_NAMES if rule in pauses]
     return [BASELINE, *WHEN_NAMES, *PLACINGS, *QUEUES, *sleeps, *CAP_NAMES, *planned, *presets]

@@ -1,4 +1,4 @@
-"""Files of others: traces of jobs and requests, and series of grids, read into rows.
+"""Readers of published files: traces of jobs and requests, and series of grids.
 
 Imports nothing else of this package. Begin with `traces.py`.
 """

@@ -1,4 +1,4 @@
-"""GAIA's cluster traces, github.com/umassos/GAIA, src/cluster_traces: a job a row, no memory."""
+"""GAIA's cluster traces, github.com/umassos/GAIA, src/cluster_traces: a row per job, no memory."""
 
 import math
 import re
@@ -28,8 +28,8 @@ from greensched_simulator.formats.workload import Task
 
 _COLUMNS = ("arrival_time", "length", "cpus")
 _SECONDS: dict[TimeUnit, float] = {"s": 1.0, "h": 3_600.0}
-# The medians of all of GAIA's files lie between 10 and 51 minutes; an hour taken for a second or
-# the reverse falls outside.
+# The medians of all of GAIA's files are between 10 and 51 minutes. If hours are read as seconds, or
+# the reverse, the median is outside.
 _PLAUSIBLE_MEDIAN_S = (30.0, 7.0 * 86_400.0)
 
 
@@ -40,7 +40,7 @@ def _read(path: Path, options: TraceOptions) -> Found:
 
 
 def _task_in(seconds: float) -> Parse:
-    """Return what reads a row whose unit of time has so many seconds."""
+    """Return the parser of rows whose unit of time is `seconds` long."""
 
     def parse(row: Row, notes: Counter[str]) -> Task:
         cores = row.figure("cpus", above=0)
@@ -57,7 +57,7 @@ def _task_in(seconds: float) -> Parse:
 
 
 def _unit_s(table: TraceTable, given: TimeUnit | None) -> float:
-    """Return the seconds behind one unit of the file; raise BadInput when it cannot be right."""
+    """Return the length of the file's unit of time; raise BadInput if it is implausible."""
     unit = given or _unit_by_name(table.path)
     lengths = [_number(row.text("length")) for row in rows_of(table)]
     finite = [length for length in lengths if math.isfinite(length)]

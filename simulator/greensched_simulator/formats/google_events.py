@@ -1,9 +1,9 @@
-"""Google's cluster-usage traces of 2011: the table task_events, an event a line and no header.
+"""Google's cluster-usage traces of 2011: the table task_events, one event per line, no header.
 
 Columns, event types, life cycle and the special times 0 and 2^63 - 1 as defined by Reiss, Wilkes
 and Hellerstein, Google cluster-usage traces: format + schema, 2011, revised 2014 for version 2.1.
-The table's lines are told apart by job and task; what contradicts a task's life cycle is a fault,
-what the format allows but no runtime can be told of is left out and counted.
+Lines are grouped by job and task. An event that contradicts a task's life cycle is a fault. A task
+that the format allows, but whose runtime is not known, is left out and counted.
 """
 
 import re
@@ -37,7 +37,7 @@ _HEADER = tuple(column.lower() for column in GOOGLE_COLUMNS)
 _US_PER_S = 1e6
 _FAULTY = "at fault in one of its rows"
 _BEFORE, _AFTER = 0, 2**63 - 1  # instead of times outside of the trace
-# Tasks of the trace run for minutes: seconds or milliseconds taken for microseconds fall below.
+# Tasks of the trace run for minutes. Seconds or milliseconds read as microseconds are below this.
 _PLAUSIBLE_MEDIAN_S = (1.0, 7.0 * 86_400.0)
 
 
@@ -54,7 +54,7 @@ class _Event(IntEnum):
 
 
 class _State(StrEnum):
-    """What a task does after its newest event, in the words of a fault."""
+    """A task's state after its newest event, worded for a fault."""
 
     UNKNOWN = "was not submitted before"
     WAITS = "waits since"
@@ -80,20 +80,20 @@ _BEGINS = {_Event.SUBMIT: _State.WAITS, _Event.SCHEDULE: _State.RUNS}  # all oth
 
 @dataclass(slots=True)
 class _Life:
-    """A task's events so far; its newest run is the one that counts."""
+    """A task's events so far; only its newest run counts."""
 
     name: str
     state: _State = _State.UNKNOWN
-    row: int = 0  # which led to the state
+    row: int = 0  # of the newest event
     time_us: int = 0  # of the newest event
     submitted_us: int = 0
     began_us: int = 0
-    ended_by: _Event | None = None  # None: never, or it did not run then
+    ended_by: _Event | None = None  # None: not ended, or it was not running then
     runs: int = 0
     cpu: float = 0.0
     memory: float | None = None
     is_from_before: bool = False
-    is_changed: bool = False  # what it asks for, while it ran
+    is_changed: bool = False  # its requests, while it ran
     is_faulty: bool = False
 
 
@@ -113,11 +113,11 @@ def parse_machine(text: str) -> CellMachine:
 
 
 def _is_task_events(path: Path) -> bool:
-    """Tell by its first line whether a file is Google's table, by its name for a doubtful line."""
+    """Return whether a file is Google's table, by its first line or, if in doubt, by its name."""
     try:
         _, first = next(csv_lines(path), (0, ()))
     except BadInput:
-        return False  # whoever reads it tells what is wrong
+        return False  # the reader reports what is wrong
     cells = dict(zip(GOOGLE_COLUMNS, first, strict=False))
     is_event = len(first) == len(GOOGLE_COLUMNS) and all(cells[key].isdecimal() for key in _KEYS)
     has_header = not any(cell.isdecimal() for cell in first)
@@ -126,9 +126,9 @@ def _is_task_events(path: Path) -> bool:
 
 
 def _read(path: Path, options: TraceOptions) -> Found:
-    """Return the tasks of a table of events, CPU and memory being shares of the largest machine.
+    """Return the tasks of a table whose CPU and memory are shares of the largest machine.
 
-    Raises BadInput when that machine is not given, the file cannot be read, or its times cannot be
+    Raises BadInput if that machine is not given, the file cannot be read, or its times cannot be
     microseconds.
     """
     largest = options.largest_machine
@@ -156,8 +156,8 @@ def _read(path: Path, options: TraceOptions) -> Found:
     tasks = [task for task in drafts if task is not None]
     _refuse_other_units(path, tasks)
     if tasks:
-        told = f"{largest.cpu_cores:g} cores and {largest.memory_bytes / 2**30:g} GiB"
-        notes[f"requests are shares of the largest machine, which is assumed to have {told}"] = len(
+        size = f"{largest.cpu_cores:g} cores and {largest.memory_bytes / 2**30:g} GiB"
+        notes[f"requests are shares of the largest machine, which is assumed to have {size}"] = len(
             tasks
         )
     faults.sort(key=lambda fault: fault.row)
@@ -169,7 +169,7 @@ def _is_header(cells: tuple[str, ...]) -> bool:
 
 
 def _live(row: Row, lives: dict[str, _Life]) -> None:
-    """Let a line's event happen to its task; after a fault nothing more does."""
+    """Apply a line's event to its task; after a fault the task's other events are ignored."""
     ids = [row.text(key) for key in ("job ID", "task index")]
     if not all(text.isascii() and text.isdecimal() for text in ids):
         if not row.faults:  # else a cell is missing, which is a fault already
@@ -193,7 +193,7 @@ def _event(row: Row) -> _Event | None:
 
 
 def _share(row: Row, column: str) -> float | None:
-    """Return a request, if there is one: the format lets it be missing."""
+    """Return a request, or None: the format allows it to be missing."""
     if not row.text(column):
         return None
     share = row.figure(column, at_least=0)
@@ -235,7 +235,7 @@ def _happen(row: Row, life: _Life, event: _Event, time_us: int, shares: list[flo
 
 
 def _judge(row: Row, life: _Life, event: _Event) -> None:
-    """Note why an event is useless, for a task whose life is recorded from its beginning."""
+    """Note why an event cannot be used, for a task recorded from its beginning."""
     missing = row.text("missing info")
     if missing:
         row.fault(
@@ -248,7 +248,7 @@ def _judge(row: Row, life: _Life, event: _Event) -> None:
 def _task(
     life: _Life, largest: CellMachine, notes: Counter[str], faults: list[RowFault]
 ) -> Task | None:
-    """Return the task of a life that is recorded completely; else None, counted or with a fault."""
+    """Return the task of a complete life; else None, and count it or add a fault."""
     reason = _left_out(life)
     if not reason and life.time_us <= life.began_us:
         faults.append(RowFault(life.row, f"{life.name} ran for 0 s"))
@@ -257,7 +257,7 @@ def _task(
         notes[f"{reason}; left out"] += 1
         return None
     if life.ended_by is not _Event.FINISH:
-        notes["killed or failed in the end; the time that it ran counts as its runtime"] += 1
+        notes["killed or failed; the time until then counts as the runtime"] += 1
     if life.runs > 1:
         notes["began more than once; only its last run counts"] += 1
     if life.is_changed:
@@ -277,7 +277,7 @@ def _task(
 
 
 def _left_out(life: _Life) -> str:
-    """Return why no runtime is known, if so."""
+    """Return why the runtime is not known; empty if it is."""
     if life.is_faulty:
         return _FAULTY
     if life.is_from_before:
@@ -293,7 +293,7 @@ def _left_out(life: _Life) -> str:
     if life.ended_by is _Event.EVICT:
         return "evicted, and not submitted again before the file ends"
     if life.ended_by is _Event.LOST:
-        return "lost, so that its end is not known"
+        return "lost, so its end is not known"
     return ""
 
 

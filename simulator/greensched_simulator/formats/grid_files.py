@@ -1,7 +1,7 @@
-"""Reads one zone's series of carbon, price, temperature or sun from a CSV file, plain or gzipped.
+"""Reads one zone's carbon, price, temperature or solar series from a CSV file, plain or gzipped.
 
-Times are UTC: they carry an offset, or the column's name ends in `utc`, or the caller says so.
-Nothing is repaired: faults are told by row, and where hours are missing there is NaN.
+Times have an offset, or are UTC if the column's name ends in `utc` or the caller says so. Nothing
+is repaired: faults are reported by row, and missing hours are NaN.
 """
 
 import math
@@ -26,49 +26,49 @@ from greensched_simulator.formats.workload import RowFault
 
 # Power from lignite or oil shale alone stays below 1,500 g/kWh (IPCC AR5 WG3 annex III).
 CARBON_LIMITS_G_PER_KWH = (0.0, 2_000.0)
-# Per MWh in any currency: the dearest market, KRW, has cleared at 360,000.
+# Per MWh in any currency: the highest known clearing price is 360,000 KRW.
 PRICE_LIMITS_PER_MWH = (-1e6, 1e6)
 TEMPERATURE_LIMITS_C = (-90.0, 60.0)  # a little beyond the records of the World Meteorological Org.
-YIELD_LIMITS = (0.0, 1.5)  # kW/kWp: at the edge of clouds the sun is brighter than 1,000 W/m2
-_ESTIMATED, _YES = "estimated", {"1", "true", "yes"}  # a column, and what marks a row in it
-_SHARE_OF_A_STEP = 0.1  # of the rows: hours may turn to quarters within a file
+YIELD_LIMITS = (0.0, 1.5)  # kW/kWp: at the edge of clouds, irradiance exceeds 1,000 W/m2
+_ESTIMATED, _YES = "estimated", {"1", "true", "yes"}  # a column, and its values that mark a row
+_SHARE_OF_A_STEP = 0.1  # of the rows: a file may change from hours to quarters of an hour
 
 
 class WantedColumn(NamedTuple):
-    """Which figures of a file are wanted, and what they may be."""
+    """The columns to read from a file, and the limits of their values."""
 
     time: str  # name of the column of times
     value: str  # name of the column of values
     limits: tuple[float, float]  # least and most, after `factor`
-    factor: float = 1.0  # of the file's unit in ours
-    is_utc: bool = False  # times without an offset are UTC, whatever the column is called
+    factor: float = 1.0  # converts the file's unit into ours
+    is_utc: bool = False  # times without an offset are UTC, whatever the column's name
 
 
 class Series(NamedTuple):
-    """What a file says: each value holds from its time until the next, NaN where it says nothing.
+    """A file's series: each value holds from its time until the next; NaN means no data.
 
-    The last time is where the file ends, with NaN.
+    The last time is the file's end, with NaN.
     """
 
     times_s: Floats  # [T] seconds since the epoch, rising
     values: Floats  # [T]
-    gaps: tuple[RowFault, ...]  # each with the row before which time is missing, or that is empty
+    gaps: tuple[RowFault, ...]  # rows that are empty, or before which rows are missing
     rows: int  # of the file, without the header
-    estimated_share: float  # of the rows: those that a column `estimated` marks
-    repeated_share: float  # of the rows: those with the value of the row before
+    estimated_share: float  # of the rows that a column `estimated` marks
+    repeated_share: float  # of the rows with the value of the row before
 
     def has_any(self, begin_s: float, end_s: float) -> bool:
-        """Return whether any value is known between two times in seconds since the epoch."""
+        """Return whether there is a value between two times, in seconds since the epoch."""
         first = max(int(np.searchsorted(self.times_s, begin_s, side="right")) - 1, 0)
         last = int(np.searchsorted(self.times_s, end_s))
         return bool(np.isfinite(self.values[first:last]).any())
 
 
 def read_series(path: Path, column: WantedColumn) -> Series:
-    """Return a file's series; a file that did not change is read once, its arrays are read-only.
+    """Return a file's series; an unchanged file is read only once, and its arrays are read-only.
 
-    Raises BadInput that lists rows at fault (up to 20): times that are no times, have no time zone,
-    are not later than the row before, values that are no numbers or beyond the limits.
+    Raises BadInput that lists up to 20 faulty rows: times that cannot be parsed, have no time zone
+    or are not later than the row before; values that are not numbers or exceed the limits.
     """
     try:
         state = path.stat()
@@ -90,8 +90,8 @@ def _read(path: Path, column: WantedColumn, changed_ns: int, size: int) -> Serie
     for row in rows_of(table):
         time_s = _time_s(row, column)
         if times and time_s <= times[-1]:
-            told = "the same time as" if time_s == times[-1] else "earlier than"
-            row.fault(f"{column.time} {row.text(column.time)} is {told} the row before")
+            order = "the same time as" if time_s == times[-1] else "earlier than"
+            row.fault(f"{column.time} {row.text(column.time)} is {order} the row before")
         value = _value(row, column, gaps)
         faults.extend(row.faults)
         marked += row.text(_ESTIMATED).lower() in _YES
@@ -126,7 +126,7 @@ def _value(row: Row, column: WantedColumn, gaps: list[RowFault]) -> float:
         return math.nan
     value = row.figure(column.value) * column.factor
     low, high = column.limits
-    if not (low <= value <= high or math.isnan(value)):  # no number at all is a fault already
+    if not (low <= value <= high or math.isnan(value)):  # NaN: already noted as a fault
         row.fault(f"{column.value} is {value:g}, not within {low:g} to {high:g}")
     return value
 
@@ -138,7 +138,7 @@ def _series(
     gaps: list[RowFault],
     estimated_share: float,
 ) -> Series:
-    """Put NaN, step by step, where rows are missing, and where the file ends."""
+    """Return the series, with NaN for each missing step and at the file's end."""
     widths = Counter(np.diff(times).tolist())
     steps = {width for width, count in widths.items() if count >= _SHARE_OF_A_STEP * len(times)}
     step_s = widths.most_common(1)[0][0]
@@ -161,5 +161,5 @@ def _series(
     for array in found:
         array.flags.writeable = False
     repeated_share = float(np.mean(np.diff(values) == 0.0))
-    told = tuple(sorted(gaps, key=lambda gap: gap.row))
-    return Series(*found, told, len(times), estimated_share, repeated_share)
+    by_row = tuple(sorted(gaps, key=lambda gap: gap.row))
+    return Series(*found, by_row, len(times), estimated_share, repeated_share)

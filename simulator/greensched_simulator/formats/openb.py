@@ -1,4 +1,4 @@
-"""Alibaba's openb, github.com/alibaba/clusterdata, cluster-trace-gpu-v2023: a pod a row."""
+"""Alibaba's openb, github.com/alibaba/clusterdata, cluster-trace-gpu-v2023: one pod per row."""
 
 from collections import Counter
 
@@ -15,10 +15,10 @@ def _task(row: Row, notes: Counter[str]) -> Task:
     if row.text("scheduled_time"):
         began = row.figure("scheduled_time", at_least=0)
     else:
-        notes["never scheduled there; the time from creation to deletion is its runtime"] += 1
+        notes["never scheduled; the time from creation to deletion is used as runtime"] += 1
     runtime_s = row.figure("deletion_time", at_least=0) - began
     if runtime_s <= 0:
-        row.fault(f"its runtime, to deletion_time from its start, is {runtime_s:g} s")
+        row.fault(f"its runtime, from its start to deletion_time, is {runtime_s:g} s")
     gpus = row.whole("num_gpu")
     share = row.figure("gpu_milli", at_least=0)
     if gpus and not 0 < share <= 1000:

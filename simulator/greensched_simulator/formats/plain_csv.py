@@ -1,4 +1,4 @@
-"""Our own format: a plain CSV file, a job a row, with all that a job may say of itself."""
+"""Our own format: a plain CSV file, one job per row, with all optional properties of a job."""
 
 import math
 from collections import Counter
@@ -12,7 +12,7 @@ from greensched_simulator.formats.trace_rows import Row, TraceTable, read_table,
 from greensched_simulator.formats.workload import Task
 
 _COLUMNS = ("name", "arrival_s", "runtime_s", "cpu_cores", "memory_mib", "gpus")
-_WANTED_COLUMNS = ("gpu_models", "workers", "after", "deadline_s", "estimate_s")  # who wants to
+_WANTED_COLUMNS = ("gpu_models", "workers", "after", "deadline_s", "estimate_s")  # optional
 _MIB = 2.0**20
 
 
@@ -23,7 +23,7 @@ def _read(path: Path, _: TraceOptions) -> Found:
 
 
 def _misspelt(table: TraceTable) -> Iterator[str]:
-    """Yield a note on each column that is not read but has a name like one that is."""
+    """Yield a note on each ignored column whose name is close to a known one."""
     for name in table.header:
         close = near(name, _WANTED_COLUMNS)
         if close and name not in (*_COLUMNS, *_WANTED_COLUMNS):
@@ -60,11 +60,11 @@ def _deadline_s(row: Row, arrival_s: float) -> float | None:
     if not row.text("deadline_s"):
         return None
     deadline_s = row.figure("deadline_s")
-    told = f"deadline_s is {row.text('deadline_s')}"
+    given = f"deadline_s is {row.text('deadline_s')}"
     if deadline_s < arrival_s:
-        row.fault(f"{told}, before its arrival_s, {row.text('arrival_s')}")
+        row.fault(f"{given}, before its arrival_s, {row.text('arrival_s')}")
     elif deadline_s - arrival_s > LONGEST_S:
-        row.fault(f"{told}, more than ten years after its arrival_s: is it on the same clock?")
+        row.fault(f"{given}, more than ten years after its arrival_s: is it on the same clock?")
     return deadline_s
 
 

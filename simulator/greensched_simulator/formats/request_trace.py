@@ -1,8 +1,8 @@
 """Reads logs of requests: Azure's LLM inference traces, and a plain CSV of arrivals.
 
-A row at fault is never repaired: the file is refused with its rows' numbers and reasons, or such
-rows are left out and told of. A long silence may be a hole in the log or a quiet night: it is told
-by its row, and stays.
+A faulty row is never repaired: the file is refused with the rows' numbers and reasons, or such rows
+are left out and reported. A long silence may be a gap in the log or a quiet night: it is reported
+by row, and kept.
 """
 
 import math
@@ -29,36 +29,36 @@ from greensched_simulator.formats.workload import RowFault
 AZURE_COLUMNS = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 PLAIN_COLUMNS = ("arrival_s",)
 TOKEN_COLUMNS = ("prompt_tokens", "generated_tokens")
-_SILENCE = 100.0  # mean intervals: by chance that does not happen
+_SILENCE = 100.0  # mean intervals; this does not happen by chance
 _REMEDY = "correct it, or leave out such rows with skip_faulty: true"
 
 
 class RequestLog(NamedTuple):
-    """Requests in the order of their arrival, [R]; tokens are none where the file tells none."""
+    """Requests in order of arrival, [R]; tokens are empty if the file has none."""
 
-    arrival_s: Floats  # since the first
+    arrival_s: Floats  # since the first request
     prompt_tokens: Floats
     generated_tokens: Floats
     notes: tuple[str, ...]  # each a sentence
 
     @property
     def has_tokens(self) -> bool:
-        """Tell whether prompt and generated tokens are known."""
+        """Return whether prompt and generated tokens are known."""
         return self.prompt_tokens.size > 0
 
     @property
     def span_s(self) -> float:
-        """Return for how long the log tells of requests: a mean interval longer than the last."""
+        """Return the length of the log: until one mean interval after the last request."""
         count = self.arrival_s.size
         return float(self.arrival_s[-1] * count / (count - 1))
 
 
 def read_requests(path: Path, *, skip_faulty: bool = False) -> RequestLog:
-    """Return the requests of a CSV file, plain or gzipped; an unchanged file is read once.
+    """Return the requests of a CSV file, plain or gzipped; an unchanged file is read only once.
 
-    Raises BadInput for another format, fewer than two requests, and rows at fault (up to 20 are
-    listed): a missing cell, no number or time, a negative or broken number of tokens, a row that
-    was there before or is earlier than the one above. With `skip_faulty` these are left out.
+    Raises BadInput for another format, fewer than two requests, and faulty rows (up to 20 are
+    listed): a missing cell, an invalid number or time, a negative or fractional number of tokens, a
+    repeated row, a row earlier than the one above. `skip_faulty` leaves these rows out.
     """
     state = path.stat()
     return _read(path, skip_faulty, state.st_mtime_ns, state.st_size)
@@ -69,12 +69,12 @@ def _read(path: Path, skip_faulty: bool, changed_ns: int, size: int) -> RequestL
     table = read_table(path)
     is_azure = "TIMESTAMP" in table.header
     require_columns(table, AZURE_COLUMNS if is_azure else PLAIN_COLUMNS)
-    told = [column for column in TOKEN_COLUMNS if column in table.header]
-    if len(told) == 1:
+    given = [column for column in TOKEN_COLUMNS if column in table.header]
+    if len(given) == 1:
         raise BadInput(
-            f"{path} has {told[0]} alone; give both {' and '.join(TOKEN_COLUMNS)}, or none"
+            f"{path} has {given[0]} alone; give both {' and '.join(TOKEN_COLUMNS)}, or none"
         )
-    tokens = AZURE_COLUMNS[1:] if is_azure else tuple(told)
+    tokens = AZURE_COLUMNS[1:] if is_azure else tuple(given)
     parse = _moment if is_azure else _second
     kept: list[tuple[float, ...]] = []
     rows: list[int] = []
@@ -102,7 +102,7 @@ def _read(path: Path, skip_faulty: bool, changed_ns: int, size: int) -> RequestL
 def _request(
     row: Row, arrival_s: Callable[[Row], float], tokens: tuple[str, ...]
 ) -> tuple[float, ...]:
-    """Return a row's arrival and its tokens; what is wrong is noted in the row."""
+    """Return a row's arrival and its tokens; note faults in the row."""
     return (arrival_s(row), *(float(row.whole(column)) for column in tokens))
 
 
@@ -111,7 +111,7 @@ def _second(row: Row) -> float:
 
 
 def _moment(row: Row) -> float:
-    """Return the seconds of a time such as 2023-11-16 18:17:03.9799600, which is UTC."""
+    """Return the seconds of a UTC time such as 2023-11-16 18:17:03.9799600."""
     text = row.text("TIMESTAMP")
     whole, _, part = text.partition(".")
     try:

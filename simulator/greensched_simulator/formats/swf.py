@@ -1,7 +1,7 @@
-"""The Standard Workload Format of the Parallel Workloads Archive: 18 figures a job, -1 for unknown.
+"""The Standard Workload Format of the Parallel Workloads Archive: 18 figures per job, -1: unknown.
 
 Fields as defined by Chapin et al., Benchmarks and Standards for the Evaluation of Parallel Job
-Schedulers, JSSPP 1999. One processor is taken as one core.
+Schedulers, JSSPP 1999. One processor counts as one core.
 """
 
 from collections import Counter
@@ -45,7 +45,7 @@ def _read(path: Path, _: TraceOptions) -> Found:
 def _table(path: Path) -> TraceTable:
     """Return the jobs of an SWF file as rows; lines that begin with `;` are comments.
 
-    Raises BadInput when the file cannot be read as text or holds no job at all.
+    Raises BadInput if the file cannot be read as text or holds no job.
     """
     try:
         with opened(path) as file:
@@ -59,9 +59,9 @@ def _table(path: Path) -> TraceTable:
 
 
 def _task(row: Row, notes: Counter[str]) -> Task:
-    """Read one job: its requested processors, time and memory, else what it was given or used.
+    """Read one job: its requested processors and memory, else those allocated or used.
 
-    A job that never ran, or that is a part of one that was swapped out, is a fault.
+    A job that never ran, or a line for a part of a swapped-out job, is a fault.
     """
     if row.text("status") in _PARTS_OF_A_JOB:
         row.fault(f"status {row.text('status')} marks a part of a job; whole ones have 0, 1 or 5")
@@ -84,7 +84,7 @@ def _memory_per_processor_bytes(row: Row, notes: Counter[str]) -> float:
     if kib is None:
         kib = _known(row, "used_memory")
         if kib is not None:
-            notes["requested memory is missing; the memory it used is taken"] += 1
+            notes["requested memory is missing; the used memory is taken"] += 1
     if kib is None:
         memory_assumed(notes)
         return MEMORY_PER_CORE_BYTES
@@ -92,7 +92,7 @@ def _memory_per_processor_bytes(row: Row, notes: Counter[str]) -> float:
 
 
 def _known(row: Row, field: str) -> float | None:
-    """Return a positive figure; None where the archive writes -1, or 0, for unknown."""
+    """Return a positive figure; None for -1 or 0, with which the archive marks unknown ones."""
     value = row.figure(field, at_least=-1)
     return value if value > 0 else None
 

@@ -1,4 +1,4 @@
-"""A made-up workload: seeded, so that the same seed gives the same tasks."""
+"""A synthetic workload; equal seeds give equal tasks."""
 
 import math
 import random
@@ -14,16 +14,16 @@ _SHORTEST_S, _LONGEST_S = 30.0, 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class SyntheticShape:
-    """What the tasks look like.
+    """The distributions of the tasks.
 
-    The defaults follow the Alibaba and Microsoft GPU traces in outline: runtimes over several
-    decades, most tasks small (Weng et al., MLaaS in the Wild, NSDI 2022, figures 5 and 6).
+    The defaults roughly follow the Alibaba and Microsoft GPU traces: runtimes over several orders
+    of magnitude, most tasks small (Weng et al., MLaaS in the Wild, NSDI 2022, figures 5 and 6).
     """
 
     median_runtime_s: float = 1_200.0
     runtime_sigma: float = 1.2  # of the logarithm
     gpu_share: float = 0.25  # of all tasks
-    daily_swing: float = 0.5  # arrivals peak at 1 + this of their mean, at 14 h
+    daily_swing: float = 0.5  # arrivals peak at 14 h, at (1 + this) times their mean
     cpu_cores: tuple[float, ...] = (1.0, 2.0, 2.0, 4.0, 4.0, 8.0)
     memory_gib_per_core: tuple[float, ...] = (2.0, 4.0, 4.0, 8.0)
     gpus: tuple[int, ...] = (1, 1, 1, 1, 2, 4)
@@ -35,19 +35,19 @@ def synthetic_trace(
     """Return `count` tasks that arrive within `span_s` as a Poisson process with a daily wave.
 
     Given their number, the arrivals of such a process are independent draws from its rate, sorted.
-    Raises BadInput unless count and span are positive and the shape's shares lie within 0 to 1.
+    Raises BadInput unless count and span are positive and the shape's shares are within 0 to 1.
     """
     shape = shape or SyntheticShape()
     if count < 1 or not 0 < span_s < math.inf:
         raise BadInput(f"count is {count} and span_s {span_s}: both must be positive")
     if not (0 <= shape.gpu_share <= 1 and 0 <= shape.daily_swing <= 1):
-        raise BadInput("gpu_share and daily_swing lie within 0 to 1")
+        raise BadInput("gpu_share and daily_swing must be within 0 to 1")
     chance = random.Random(seed)
     arrivals = sorted(_arrival(chance, span_s, shape.daily_swing) for _ in range(count))
     tasks = tuple(
         _task(chance, f"task-{index}", arrival, shape) for index, arrival in enumerate(arrivals)
     )
-    return Trace(tasks, f"synthetic, seed {seed}", ("the workload is made up",))
+    return Trace(tasks, f"synthetic, seed {seed}", ("the workload is synthetic",))
 
 
 def _arrival(chance: random.Random, span_s: float, swing: float) -> float:

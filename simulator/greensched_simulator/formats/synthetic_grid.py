@@ -1,8 +1,8 @@
-"""Made-up grid zones: carbon and price by the quarter hour, seeded.
+"""Synthetic grid zones: carbon and price by quarter hour, seeded.
 
-The shapes follow what `GridZone` says of each and are loosely those of real grids in 2024: a solar
-grid dips at noon as California's does, a hydro grid stays flat and clean as Norway's does, a coal
-grid stays dirty with a small daily wave. Nothing here is measured.
+The shapes are given by `GridZone` and loosely follow real grids in 2024: a solar grid dips at noon
+(California), a hydro grid is flat and clean (Norway), a coal grid is dirty with a small daily wave.
+Nothing here is measured.
 """
 
 import math
@@ -16,11 +16,11 @@ _DAY_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class GridZone:
-    """A grid by its daily shape: mean, swing of the day (signed: noon against night), noise."""
+    """A grid by its daily shape: mean, daily swing (signed: noon against night), noise."""
 
     name: str
     carbon_mean: float  # g/kWh
-    carbon_noon_swing: float  # g/kWh added at noon and taken off at midnight
+    carbon_noon_swing: float  # g/kWh added at noon and subtracted at midnight
     price_mean: float  # EUR/MWh
     price_noon_swing: float  # EUR/MWh
     noise: float  # relative standard deviation of the slow noise
@@ -35,7 +35,7 @@ SHAPES: Mapping[str, GridZone] = {
 
 @dataclass(frozen=True, slots=True)
 class SyntheticSlot:
-    """What the grid does from `start_s` until the next slot."""
+    """Carbon and price from `start_s` until the next slot."""
 
     start_s: float  # seconds since the start of the workload
     carbon_g_per_kwh: float
@@ -45,7 +45,7 @@ class SyntheticSlot:
 def synthetic_slots(
     zone: GridZone, *, seed: int, span_s: float, day_starts_s: float = 6 * 3600.0
 ) -> Sequence[SyntheticSlot]:
-    """Return the zone's slots over `span_s` seconds; the same seed gives the same slots.
+    """Return the zone's slots over `span_s` seconds; equal seeds give equal slots.
 
     `day_starts_s` is the time of day, in seconds after midnight, at which the span begins.
     """

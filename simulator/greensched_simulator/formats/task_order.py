@@ -1,4 +1,4 @@
-"""Puts the tasks of a trace in order, each behind those that it waits for."""
+"""Sorts the tasks of a trace, each after those that it waits for."""
 
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -9,10 +9,10 @@ from greensched_simulator.formats.workload import RowFault, Task
 def in_order(
     tasks: list[Task], row_of_name: Mapping[str, int], faults: list[RowFault]
 ) -> list[Task]:
-    """Return the tasks by arrival, at one time each behind those that it waits for.
+    """Return the tasks by arrival; of tasks that arrive together, predecessors come first.
 
-    Noted as faults and left out are those that wait for a task which is not there, or which arrives
-    later, or for themselves in the end, and all that wait for such ones.
+    Tasks that wait for a missing task, for one that arrives later or, in a circle, for themselves
+    are left out and noted as faults, with all tasks that wait for them.
     """
     if not any(task.after for task in tasks):
         return sorted(tasks, key=lambda task: task.arrival_s)
@@ -33,7 +33,7 @@ def in_order(
 
 
 def _reason(task: Task, known: Mapping[str, Task], depth: Mapping[str, int]) -> str:
-    """Return what is wrong with whom a task waits for; nothing if all of them are in order."""
+    """Return the fault in the tasks that a task waits for; empty if there is none."""
     for name in task.after:
         if name not in known:
             return f"waits for {name!r}, which is not in the trace"
@@ -45,7 +45,7 @@ def _reason(task: Task, known: Mapping[str, Task], depth: Mapping[str, int]) -> 
 
 
 def _without_circles(known: Mapping[str, Task]) -> tuple[list[str], dict[str, str]]:
-    """Return the names, those waited for first, and what is wrong with those in circles."""
+    """Return the names, predecessors first, and the faults of tasks in circles."""
     after = {name: [other for other in task.after if other in known]
              for name, task in known.items()}  # fmt: skip
     faulty: dict[str, str] = {}
@@ -54,7 +54,7 @@ def _without_circles(known: Mapping[str, Task]) -> tuple[list[str], dict[str, st
             return [*TopologicalSorter(after).static_order()], faulty
         except CycleError as fault:
             circle = fault.args[1]
-            told = " after ".join(repr(name) for name in reversed(circle))
-            faulty |= dict.fromkeys(circle, f"waits for itself: {told}")
+            chain = " after ".join(repr(name) for name in reversed(circle))
+            faulty |= dict.fromkeys(circle, f"waits for itself: {chain}")
             for name in circle:
                 after[name] = []

@@ -1,4 +1,4 @@
-"""What a format of traces is: its name, how a file of it is recognised, and how it is read."""
+"""Trace formats: their names, how their files are recognised, and how these are read."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -17,40 +17,40 @@ from greensched_simulator.formats.trace_rows import (
 from greensched_simulator.formats.workload import RowFault, Task
 
 TimeUnit = Literal["s", "h"]
-Parse = Callable[[Row, Counter[str]], Task]  # of one row; the counter takes what was assumed
+Parse = Callable[[Row, Counter[str]], Task]  # parses one row; the counter counts assumptions
 
 
 @dataclass(frozen=True, slots=True)
 class CellMachine:
-    """The largest machine of a cell, in whose shares Google tells requests."""
+    """The largest machine of a cell; Google's traces give requests as shares of it."""
 
     cpu_cores: float
     memory_bytes: float
 
 
 class TraceOptions(NamedTuple):
-    """What whoever reads a file knows of it, where the file itself does not say."""
+    """Facts about a file that it does not contain."""
 
     time_unit: TimeUnit | None = None  # of GAIA's
     largest_machine: CellMachine | None = None  # of Google's
 
 
 class Found(NamedTuple):
-    """What a file holds: tasks in any order, rows at fault, and how often what was assumed."""
+    """A file's content: tasks in any order, faulty rows, and counted assumptions."""
 
     tasks: list[Task]
     faults: list[RowFault]
     notes: Counter[str]
-    row_of_name: Mapping[str, int] = MappingProxyType({})  # of the tasks that others may wait for
-    remarks: tuple[str, ...] = ()  # sentences on the file as a whole
+    row_of_name: Mapping[str, int] = MappingProxyType({})  # of tasks that others may wait for
+    remarks: tuple[str, ...] = ()  # sentences about the whole file
 
 
 @dataclass(frozen=True, slots=True)
 class TraceFormat:
-    """One format; `read` raises BadInput for what is no file of it.
+    """One format; `read` raises BadInput for a file that is not in it.
 
-    `recognises` tells a file by its name or first line. Without it a CSV file is recognised by its
-    header: of all formats it is the one most of whose `columns` are there, two at least.
+    `recognises` decides by a file's name or first line. Without it, a CSV file's header decides:
+    its format is the one with the largest share of its `columns` in it, at least two.
     """
 
     name: str  # as help texts list it
@@ -61,7 +61,7 @@ class TraceFormat:
     layout: str = ""  # in docs/traces.md; empty: the columns
 
     def share_of(self, header: Sequence[str]) -> float:
-        """Return how many of the format's columns a header has, 0 … 1; 0 for less than two."""
+        """Return the share of the format's columns in a header, 0 to 1; 0 for fewer than two."""
         common = len(set(self.columns) & set(header))
         return common / len(self.columns) if common > 1 else 0.0
 
@@ -69,7 +69,7 @@ class TraceFormat:
 def csv_format(
     name: str, about: str, columns: tuple[str, ...], parse: Parse, *, layout: str = ""
 ) -> TraceFormat:
-    """Return the format of CSV files with these columns, each row of which is a task."""
+    """Return the format of CSV files with these columns, one task per row."""
 
     def read(path: Path, _: TraceOptions) -> Found:
         table = read_table(path)
@@ -80,9 +80,9 @@ def csv_format(
 
 
 def tasks_of(table: TraceTable, parse: Parse) -> Found:
-    """Return the tasks of a table's rows; a row at fault, or whose name was given before, is none.
+    """Return the tasks of a table's rows, without those that are faulty or repeat a name.
 
-    What is assumed of a row at fault is not counted.
+    Assumptions about faulty rows are not counted.
     """
     tasks: list[Task] = []
     faults: list[RowFault] = []

@@ -1,4 +1,4 @@
-"""Reads CSV files row by row and gathers every fault instead of stopping at the first."""
+"""Reads CSV files row by row and collects all faults instead of stopping at the first."""
 
 import csv
 import gzip
@@ -15,10 +15,10 @@ from typing import TextIO
 from greensched_core.errors import BadInput
 from greensched_simulator.formats.workload import RowFault
 
-# Some traces tell no memory. 4 GiB a core is what the general-purpose machines of the large clouds
-# carry (AWS m, Azure D, Google n2-standard).
+# For traces without memory: the large clouds' general-purpose machines (AWS m, Azure D, Google
+# n2-standard) have 4 GiB per core.
 MEMORY_PER_CORE_BYTES = 4.0 * 2**30
-_FAULTS_TOLD = 20
+_FAULTS_SHOWN = 20
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")  # a DNS label, as pods need
 
 
@@ -33,7 +33,7 @@ class TraceTable:
 
 @dataclass
 class Row:
-    """One row by column name; what is asked of it and missing or wrong is noted as a fault."""
+    """One row by column name; reading a missing or wrong cell notes a fault."""
 
     number: int
     cells: Mapping[str, str]
@@ -55,7 +55,7 @@ class Row:
     def figure(
         self, column: str, *, at_least: float = -math.inf, above: float = -math.inf
     ) -> float:
-        """Return a cell's finite number within limits; NaN when there is none, with a fault."""
+        """Return a cell's finite number within limits; otherwise note a fault and return NaN."""
         text = self.text(column)
         if not text:
             self.fault(f"{column} is empty")
@@ -64,7 +64,7 @@ class Row:
             value = float(text)
         except ValueError:
             value = math.nan
-        if not math.isfinite(value) or "_" in text:  # Python's float() takes 1_000
+        if not math.isfinite(value) or "_" in text:  # Python's float() accepts 1_000
             self.fault(f"{column} {text!r} is not a number")
             return math.nan
         if value < at_least:
@@ -74,7 +74,7 @@ class Row:
         return value
 
     def whole(self, column: str) -> int:
-        """Return a cell's whole number, not negative; 0 when there is none, with a fault."""
+        """Return a cell's whole number, not negative; otherwise note a fault and return 0."""
         value = self.figure(column, at_least=0)
         if math.isnan(value):
             return 0
@@ -83,16 +83,16 @@ class Row:
         return int(value)
 
     def names(self, column: str) -> tuple[str, ...]:
-        """Return the names in a cell, which `|` parts."""
+        """Return the names in a cell, separated by `|`."""
         return tuple(part.strip() for part in self.text(column).split("|") if part.strip())
 
     def fault(self, reason: str) -> None:
-        """Note what is wrong with this row."""
+        """Note a fault of this row."""
         self.faults.append(RowFault(self.number, reason))
 
 
 def opened(path: Path) -> TextIO:
-    """Open a text file, plain or gzipped by its name; raise OSError when that cannot be."""
+    """Open a text file, plain or gzipped by its name; raise OSError if it cannot be opened."""
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return open(path, encoding="utf-8-sig", newline="")
@@ -101,7 +101,7 @@ def opened(path: Path) -> TextIO:
 def csv_lines(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield number and cells of each line of a CSV file, plain or gzipped, as it is read.
 
-    Empty lines at the end mean nothing and are left out. Raises BadInput when it is no CSV file.
+    Empty lines at the end are left out. Raises BadInput if it is not a CSV file.
     """
     empty: list[int] = []
     try:
@@ -119,13 +119,13 @@ def csv_lines(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def read_table(path: Path) -> TraceTable:
-    """Return a CSV file, plain or gzipped; raise BadInput when it cannot be read as one."""
+    """Return a CSV file, plain or gzipped; raise BadInput if it cannot be read as one."""
     lines = list(csv_lines(path))
     return TraceTable(path, _header(path, lines), tuple(lines[1:]))
 
 
 def read_header(path: Path) -> tuple[str, ...]:
-    """Return the columns that a CSV file names; raise BadInput as `read_table` for those."""
+    """Return the columns of a CSV file; raise BadInput for its header as `read_table` does."""
     return _header(path, [*islice(csv_lines(path), 1)])
 
 
@@ -144,12 +144,12 @@ def memory_assumed(notes: Counter[str]) -> None:
 
 
 def rows_of(table: TraceTable) -> Iterator[Row]:
-    """Yield the table's rows; one that has too few or too many cells carries a fault."""
+    """Yield the table's rows; one with too few or too many cells has a fault."""
     return (row_of(table.header, number, cells) for number, cells in table.rows)
 
 
 def row_of(header: Sequence[str], number: int, cells: Sequence[str]) -> Row:
-    """Return a line's cells by column; where there are too few or too many, with a fault."""
+    """Return a line's cells by column, with a fault if there are too few or too many."""
     row = Row(number, dict(zip(header, cells, strict=False)))
     if not cells:
         row.fault("the row is empty")
@@ -159,10 +159,10 @@ def row_of(header: Sequence[str], number: int, cells: Sequence[str]) -> Row:
 
 
 def refusal(path: Path, faults: Sequence[RowFault], remedy: str) -> BadInput:
-    """Return the error that tells a file's faults, up to 20 of them, and what to do."""
-    lines = [str(fault) for fault in faults[:_FAULTS_TOLD]]
-    if len(faults) > _FAULTS_TOLD:
-        lines.append(f"and {len(faults) - _FAULTS_TOLD} more")
+    """Return the error that lists up to 20 of a file's faults, and the remedy."""
+    lines = [str(fault) for fault in faults[:_FAULTS_SHOWN]]
+    if len(faults) > _FAULTS_SHOWN:
+        lines.append(f"and {len(faults) - _FAULTS_SHOWN} more")
     count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
     listed = "\n  ".join(lines)
     return BadInput(f"{path} has {count}; {remedy}:\n  {listed}")

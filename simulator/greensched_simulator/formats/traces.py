@@ -1,6 +1,6 @@
 """Reads workload traces, in any of `FORMATS`; a new format is one file and one line here.
 
-A row at fault is never repaired: it is refused with its number and reason, or left out and told of.
+A faulty row is never repaired: it is refused with its number and reason, or left out and reported.
 """
 
 from pathlib import Path
@@ -44,10 +44,10 @@ def load_trace(
 ) -> Trace:
     """Return the trace in a file (plain or .gz), its tasks in order of arrival.
 
-    `time_unit` matters for GAIA's files only, whose units differ: without it the file's name tells.
-    `largest_machine` matters for Google's only, which need it. Raises BadInput when the file is no
-    trace or holds rows at fault (up to 20 are listed); with `skip_faulty` these are left out and
-    returned as the trace's `faults`. `skipped_by` is how whoever asks would say that.
+    `time_unit` is only for GAIA's files, whose units differ; by default the file's name decides.
+    `largest_machine` is only for Google's files, which need it. Raises BadInput if the file is no
+    trace or has faulty rows (up to 20 are listed). `skip_faulty` leaves these out and returns them
+    as the trace's `faults`; `skipped_by` names the user's option for that in messages.
     """
     found = _format_of(path).read(path, TraceOptions(time_unit, largest_machine))
     trace = _trace(path, found)
@@ -61,7 +61,7 @@ def load_trace(
 
 
 def _format_of(path: Path) -> TraceFormat:
-    """Return the format of a file; raise BadInput for one of none."""
+    """Return the format of a file; raise BadInput if it is in none."""
     for each in FORMATS:
         if each.recognises is not None and each.recognises(path):
             return each

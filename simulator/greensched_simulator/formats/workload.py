@@ -1,4 +1,4 @@
-"""Work to be done: tasks that arrive, run for a while and hold resources."""
+"""Workloads: tasks that arrive, run for a time and occupy resources."""
 
 import random
 from dataclasses import dataclass, replace
@@ -13,20 +13,20 @@ class Task:
     name: str
     arrival_s: float  # since the start of the trace
     runtime_s: float  # on a reference node
-    cpu_cores: float  # of each worker, as all that it asks for
+    cpu_cores: float  # of each worker, as all its requests
     memory_bytes: float
-    gpus: int = 0  # GPUs
-    gpu_share: float = 1.0  # of each GPU; less than 1 only of a single one
-    gpu_models: tuple[str, ...] = ()  # any of these will do; empty: any at all
-    estimate_s: float | None = None  # runtime that its owner expected; None: not given
-    workers: int = 1  # which run at the same time
+    gpus: int = 0
+    gpu_share: float = 1.0  # of each GPU; less than 1 only with a single one
+    gpu_models: tuple[str, ...] = ()  # one of these is needed; empty: any model
+    estimate_s: float | None = None  # runtime expected by its owner; None: not given
+    workers: int = 1  # running at the same time
     after: tuple[str, ...] = ()  # names of the tasks that it waits for
     deadline_s: float | None = None  # since the start of the trace; None: not given
 
 
 @dataclass(frozen=True, slots=True)
 class RowFault:
-    """What is wrong with one row of a file; the header is row 1."""
+    """A fault in one row of a file; the header is row 1."""
 
     row: int
     reason: str
@@ -37,7 +37,7 @@ class RowFault:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Tasks in order of arrival, where they come from, and what should be known about them."""
+    """Tasks in order of arrival, their source, and notes about them."""
 
     tasks: tuple[Task, ...]
     source: str
@@ -46,23 +46,23 @@ class Trace:
 
     @property
     def span_s(self) -> float:
-        """Return the seconds from the first arrival to the last; 0 for less than two tasks."""
+        """Return the seconds from the first arrival to the last; 0 for fewer than two tasks."""
         return self.tasks[-1].arrival_s - self.tasks[0].arrival_s if self.tasks else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Compressed:
-    """A trace whose arrivals and runtimes were multiplied by one factor."""
+    """A trace with arrivals and runtimes multiplied by one factor."""
 
     trace: Trace
     factor: float
 
 
 def compressed(trace: Trace, span_s: float) -> Compressed:
-    """Scale a trace so that its arrivals span `span_s`, the first at 0; all other times alike.
+    """Scale all times of a trace by one factor, so that arrivals span `span_s`, the first at 0.
 
-    How many tasks run at the same time stays what it was. Raises BadInput when all tasks arrive at
-    once, or `span_s` is not positive.
+    The number of tasks that run at the same time does not change. Raises BadInput if all tasks
+    arrive at once, or if `span_s` is not positive.
     """
     if span_s <= 0:
         raise BadInput(f"a trace cannot be compressed to {span_s} s: give a positive span")
@@ -102,10 +102,10 @@ def sampled(trace: Trace, count: int, seed: int) -> Trace:
 
 
 def as_pods(trace: Trace) -> Trace:
-    """Return a trace of single pods that wait for no other, for what can play no more.
+    """Return a trace of single, independent pods, for replaying on a cluster.
 
-    Each worker is a task of its own, and a part of a GPU is a whole one, as for a device plugin;
-    the notes say how many were concerned.
+    Each worker becomes a task, and parts of GPUs become whole ones, as device plugins require. The
+    notes count the affected tasks.
     """
     tasks: list[Task] = []
     for task in trace.tasks:

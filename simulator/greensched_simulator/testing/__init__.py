@@ -1,4 +1,4 @@
-"""Worlds for tests, written in a line or drawn at random.
+"""Worlds for tests, written in a few lines or drawn at random.
 
 Imports `runs`, `world`, `engine` and `arrays`. Begin with `small_worlds.py`.
 """

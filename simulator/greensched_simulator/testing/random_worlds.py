@@ -1,4 +1,4 @@
-"""Builder for tests: small worlds of all kinds, drawn by a seed."""
+"""Builder for tests: small worlds of all kinds, drawn from a seed."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def random_world(
 ) -> World:
     """Return up to 40 jobs on up to 7 unlike nodes in two zones, often crowded.
 
-    `kind` names what it has beside: data, elastic, failures, graphs, gangs, panels, pauses.
+    `kind` names an additional feature: data, elastic, failures, graphs, gangs, panels, pauses.
     """
     dice = np.random.default_rng(seed)
     arrivals_s = np.sort(60.0 * dice.integers(0, 300, dice.integers(1, 40)))
@@ -78,7 +78,7 @@ def _drawn_nodes(dice: np.random.Generator, curve: float | None) -> list[dict[st
 def _make_more_of(
     jobs: list[dict[str, float]], nodes: list[dict[str, float]], kind: str, dice: Any
 ) -> dict[int, list[int]]:
-    """Give jobs several workers and let them be suspended; return who waits for whom."""
+    """Give jobs several workers and let them be suspended; return the jobs that each waits for."""
     after = {}
     for place, job in enumerate(jobs):
         if "leaves_at_s" in job:

@@ -1,4 +1,4 @@
-"""Builder for tests: a world given node by node, job by job and step by step, without files."""
+"""Builder for tests: a world from rows of nodes, jobs and grid steps, without files."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,16 +28,16 @@ from greensched_simulator.world.world import World, build_world
 from greensched_simulator.world.zone_grids import Grids
 
 GIB = 2.0**30
-_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+_EPSILON = 1e-9  # rounding error of sums of floats, as a share of a capacity
 STRAIGHT = [100.0 + 20.0 * k for k in range(11)]
 SOON_FLAT = [50.0] + [120.0] * 10
-STEADY = [(0.0, 100.0, 50.0)]  # from when, g/kWh, per MWh
+STEADY = [(0.0, 100.0, 50.0)]  # begin, g/kWh, money per MWh
 
 Row = Mapping[str, float]
 Step = tuple[float, float, float]
 
 _SCENARIO = {
-    "name": "told",
+    "name": "small",
     "start": "2023-06-01T00:00:00Z",
     "length": "1h",
     "cluster": {"nodes": [{"name": "node", "count": 1, "hardware": "epyc-7763-1s", "cpu_cores": 8,
@@ -55,8 +55,8 @@ _JOB = {"arrival_s": 0.0, "runtime_s": 3600.0, "estimate_s": math.nan, "cpu_core
         "leaves_at_s": math.inf, "scaling": 0.0, "data_bytes": 0.0, "data_zone": 0}  # fmt: skip
 
 
-class Others(TypedDict, total=False):
-    """What a world may have beside jobs, nodes and grids, named as in `World`."""
+class Extras(TypedDict, total=False):
+    """Optional fields of a world, named as in `World`."""
 
     length_s: float
     weights: Weights
@@ -65,7 +65,7 @@ class Others(TypedDict, total=False):
     links: Floats
 
 
-_USUAL: Others = {
+_USUAL: Extras = {
     "length_s": 7200.0,
     "weights": Weights(1.0, 1.0, 1.0),
     "empty_nodes_sleep": False,
@@ -82,15 +82,15 @@ def make_world(
     forecasts: Sequence[Sequence[Step]] | None = None,
     weather: Sequence[Sequence[float]] | None = None,
     after: Mapping[int, Sequence[int]] = MappingProxyType({}),
-    **others: Unpack[Others],
+    **extras: Unpack[Extras],
 ) -> World:
-    """Return a world of such jobs, nodes and zones; what is not given is small, equal and plain.
+    """Return a world of the given jobs, nodes and zones; all else has small, equal defaults.
 
-    Rows have the names of `JobArrays` and `NodeArrays`, curve class 0 is straight and 1 soon flat;
-    a step is its begin, g/kWh and money per MWh. `weather` is the PUE of each step beside that of
-    the nodes. Jobs stand in the order of their arrival; `after` tells for the place of a job those
-    of the jobs that it waits for. An estimate is the runtime, if not told, and watts asleep and
-    waking the idle ones. Half of what is requested is used.
+    Rows have the names of `JobArrays` and `NodeArrays`; curve class 0 is linear, 1 soon flat. A
+    step is its begin, g/kWh and money per MWh. `weather` is the PUE of each step relative to that
+    of the nodes. Jobs are in order of arrival; `after` maps a job's index to those that it waits
+    for. By default, an estimate is the runtime, and watts asleep and waking are the idle ones. Half
+    of the requested CPU is used.
     """
     steps = np.array([step for zone in grids for step in zone])
     seen = steps if forecasts is None else np.array([step for zone in forecasts for step in zone])
@@ -111,30 +111,30 @@ def make_world(
         precedence=precedence_of([after.get(job, ()) for job in range(len(jobs))]),
         **_USUAL,
     )
-    return world._replace(**others)
+    return world._replace(**extras)
 
 
 def _jobs(rows: Sequence[Row]) -> JobArrays:
-    told = _columns(_JOB, rows)
-    told["estimate_s"] = np.where(
-        np.isnan(told["estimate_s"]), told["runtime_s"], told["estimate_s"]
+    columns = _columns(_JOB, rows)
+    columns["estimate_s"] = np.where(
+        np.isnan(columns["estimate_s"]), columns["runtime_s"], columns["estimate_s"]
     )
-    data_zone = told.pop("data_zone").astype(np.int64)
-    return JobArrays(**told, data_zone=data_zone)
+    data_zone = columns.pop("data_zone").astype(np.int64)
+    return JobArrays(**columns, data_zone=data_zone)
 
 
 def _nodes(rows: Sequence[Row]) -> NodeArrays:
-    told = _columns(_NODE, rows)
-    idle_w = np.array([STRAIGHT[0], SOON_FLAT[0]])[told["curve_class"].astype(int)]
-    idle_w += told["gpu_capacity"] * told["gpu_idle_w"]
+    columns = _columns(_NODE, rows)
+    idle_w = np.array([STRAIGHT[0], SOON_FLAT[0]])[columns["curve_class"].astype(int)]
+    idle_w += columns["gpu_capacity"] * columns["gpu_idle_w"]
     for name in ("sleep_w", "wake_w"):
-        told[name] = np.where(np.isnan(told[name]), idle_w, told[name])
-    zone = told.pop("zone").astype(np.int64)
-    return NodeArrays(**told, zone=zone)
+        columns[name] = np.where(np.isnan(columns[name]), idle_w, columns[name])
+    zone = columns.pop("zone").astype(np.int64)
+    return NodeArrays(**columns, zone=zone)
 
 
 def drawn_world(
-    told: Sequence[Mapping[str, Any]],
+    jobs: Sequence[Mapping[str, Any]],
     nodes: Sequence[Row],
     grids: Sequence[Sequence[tuple[float, float]]],
     *,
@@ -142,18 +142,18 @@ def drawn_world(
     weather: Sequence[float] | None = None,
     links: Floats = NO_LINKS,
 ) -> World:
-    """Return a world of drawn jobs, and of g/kWh and money per MWh by the hour in each zone.
+    """Return a world of drawn jobs, with g/kWh and money per MWh by hour in each zone.
 
-    The PUE of each hour beside that of the nodes goes round as `weather` says, in all zones.
+    `weather` is the PUE of each hour relative to that of the nodes, repeated, in all zones.
 
-    Jobs have the names of `JobArrays`, but tell `wait_s` in place of a deadline, the `error` of
-    their estimate, and how far ahead of them those stand for which one job in three waits,
-    `before`. None has more workers than nodes have room for.
+    Jobs have the names of `JobArrays`, except `wait_s` in place of a deadline, the `error` of their
+    estimate and, used for one job in three, `before`: how far ahead in the order of arrival are the
+    jobs that it waits for. No job has more workers than fit on the nodes.
     """
-    told = sorted(told, key=lambda job: job["arrival_s"])
+    jobs = sorted(jobs, key=lambda job: job["arrival_s"])
     after = {
         place: sorted(place - back for back in job["before"] if back <= place)
-        for place, job in enumerate(told)
+        for place, job in enumerate(jobs)
         if place % 3 == 2
     }
     rows = [
@@ -164,7 +164,7 @@ def drawn_world(
             "deadline_s": job["arrival_s"] + job["runtime_s"] + job["wait_s"],
             "startup_s": min(job["startup_s"], job["runtime_s"] / 2),
         }
-        for job in told
+        for job in jobs
     ]
     steps = [[(hour * 3600.0, *pair) for hour, pair in enumerate(zone)] for zone in grids]
     pue = [[*islice(cycle(weather), len(zone))] for zone in grids] if weather else None
@@ -180,19 +180,19 @@ def even_links(
     kwh_per_gb: float = 0.06,
     price_per_gb: float = 0.02,
 ) -> Floats:
-    """Return equal links between two zones; within one they take nothing."""
-    told = np.array([latency_s, s_per_gb / 1e9, kwh_per_gb * 3.6e6 / 1e9, price_per_gb / 1e9])
-    return told[:, None, None] * (1.0 - np.eye(2))
+    """Return equal links between two zones; moving data within a zone is free."""
+    link = np.array([latency_s, s_per_gb / 1e9, kwh_per_gb * 3.6e6 / 1e9, price_per_gb / 1e9])
+    return link[:, None, None] * (1.0 - np.eye(2))
 
 
 def with_outages(world: World, *spans: tuple[int, float, float]) -> World:
-    """Return the world with nodes that are away from one hour to another, if they are awake."""
-    told = sorted(
+    """Return the world with outages, each a node, its first and its last hour."""
+    events = sorted(
         (3600.0 * at, back, node)
         for node, begin, end in spans
         for at, back in ((begin, 0), (end, 1))
     )
-    at_s, is_back, node = (np.array(column) for column in zip(*told, strict=True))
+    at_s, is_back, node = (np.array(column) for column in zip(*events, strict=True))
     return world._replace(outages=Outages(at_s, node.astype(np.int64), is_back.astype(np.int64)))
 
 
@@ -204,7 +204,7 @@ def with_panels(world: World, dice: np.random.Generator) -> World:
 
 
 def most_workers(job: Row, nodes: Sequence[Row]) -> float:
-    """Return how many workers of a job empty nodes have room for at least; one at any rate."""
+    """Return a lower bound on the workers of a job that fit on empty nodes; at least 1."""
     found = 0.0
     for node in nodes:
         memory_bytes = node.get("memory_capacity", _NODE["memory_capacity"])
@@ -253,9 +253,9 @@ def free_room(world: World, schedule: Schedule, at_s: float) -> Floats:
 
 
 def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
-    """Return watts active, idle, asleep and waking of each node right after `at_s`, [4,N].
+    """Return the active, idle, sleeping and waking watts of each node right after `at_s`, [4,N].
 
-    Reckoned in another way than the bill's.
+    They are computed independently of the bill.
     """
     ran = schedule.run_segments
     runs = (ran.start_s <= at_s) & (at_s < ran.end_s)
@@ -264,17 +264,17 @@ def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
     sleeps, away, caps = schedule.sleeps, schedule.outages, schedule.caps
     for node in range(machines.zone.size):
         here = runs & (ran.node == node)
-        mine = ran.job[here]
+        jobs = ran.job[here]
         curve = world.curve_watts.reshape(-1, 11)[int(machines.curve_class[node])]
         set_by_now = np.flatnonzero((caps.node == node) & (caps.from_s <= at_s))
         power_cap = float(caps.power_cap[set_by_now[-1]]) if set_by_now.size else 1.0
-        cores = world.jobs.cpu_cores[mine].sum() * model.utilisation_ratio
+        cores = world.jobs.cpu_cores[jobs].sum() * model.utilisation_ratio
         load = min(cores / machines.cpu_capacity[node], 1.0)
         gpu = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], model.gpu_ratio)
         gpu_w = float(gpu_watts(power_cap, *gpu))
         active[node] = np.interp(load, np.linspace(0.0, 1.0, 11), curve) - curve[0]
         active[node] *= cpu_power(power_cap)
-        active[node] += world.jobs.gpus[mine].sum() * gpu_w
+        active[node] += world.jobs.gpus[jobs].sum() * gpu_w
         off = (sleeps.node == node) & (sleeps.asleep_s <= at_s) & (at_s < sleeps.awake_s)
         if off.any():
             assert off.sum() == 1
@@ -291,7 +291,7 @@ def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
 
 
 def done_s(world: World, schedule: Schedule) -> Floats:
-    """Return how far each run segment of a job went, [P], in seconds of the reference core."""
+    """Return the work that each run segment did, [P], in seconds of the reference core."""
     ran, caps = schedule.run_segments, schedule.caps
     moments_s = np.unique(np.concatenate([[0.0], caps.from_s, [np.inf]]))
     done = np.zeros(ran.job.size)
@@ -307,14 +307,14 @@ def done_s(world: World, schedule: Schedule) -> Floats:
 
 
 def bytes_of(schedule: Schedule) -> bytes:
-    """Return all that a schedule holds."""
+    """Return all arrays of a schedule as bytes."""
     columns = (schedule.planned_s, schedule.start_s, schedule.end_s, schedule.node,
                *schedule.run_segments, *schedule.off, *schedule.caps)  # fmt: skip
     return b"".join(np.ascontiguousarray(column).tobytes() for column in columns)
 
 
 def _capped_speed(world: World, schedule: Schedule, run_segment: int, at_s: float) -> float:
-    """Return how fast a worker's node lets it run right after a time."""
+    """Return the speed of a worker's node under its power cap right after `at_s`."""
     caps, machines, node = schedule.caps, world.nodes, schedule.run_segments.node[run_segment]
     set_by_now = np.flatnonzero((caps.node == node) & (caps.from_s <= at_s))
     power_cap = float(caps.power_cap[set_by_now[-1]]) if set_by_now.size else 1.0
@@ -325,7 +325,7 @@ def _capped_speed(world: World, schedule: Schedule, run_segment: int, at_s: floa
 
 
 def _weather(world: World, at_s: float) -> Floats:
-    """Return the PUE right after `at_s` beside each node's own, [N]."""
+    """Return the PUE right after `at_s` relative to each node's, [N]."""
     grids, found = world.grids, np.ones(len(world.zones))
     for zone in range(found.size if grids.pue_relative.size else 0):
         begun = [at for at in range(*grids.starts[zone : zone + 2]) if grids.times_s[at] <= at_s]
@@ -334,7 +334,7 @@ def _weather(world: World, at_s: float) -> Floats:
 
 
 def can_take(world: World, job: int) -> npt.NDArray[np.bool_]:
-    """Tell which nodes, [N], could take a job if they were empty."""
+    """Return which nodes could run a job if they were empty, [N]."""
     jobs, nodes = world.jobs, world.nodes
     asked = np.array([jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]])
     capacity = np.stack([nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity])
@@ -345,16 +345,16 @@ def can_take(world: World, job: int) -> npt.NDArray[np.bool_]:
 def _columns(usual: Row, rows: Sequence[Row]) -> dict[str, Floats]:
     unknown = {name for row in rows for name in row} - usual.keys()
     if unknown:
-        raise ValueError(f"there is no {', '.join(sorted(unknown))} to tell")
+        raise ValueError(f"there is no column {', '.join(sorted(unknown))}")
     return {
         name: np.array([float(row.get(name, value)) for row in rows])
         for name, value in usual.items()
     }
 
 
-def cluster_as(told: NodeColumns, zone: Integers) -> ClusterState:
-    """Return the engine's cluster with nodes in such a state, each column [1,N]."""
-    now = NodeColumns(*(column[0] for column in told))
+def cluster_as(nodes: NodeColumns, zone: Integers) -> ClusterState:
+    """Return the engine's cluster with nodes in the given state, each column [1,N]."""
+    now = NodeColumns(*(column[0] for column in nodes))
     count = zone.size
     return ClusterState(
         nodes=node_table(now),

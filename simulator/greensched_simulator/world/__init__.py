@@ -1,4 +1,4 @@
-"""From a scenario and a seed to arrays, with the checks of what it says.
+"""Builds a world, as arrays, from a scenario and a seed; checks the scenario.
 
 Imports `scenario`, `formats`, `arrays` and `engine` (its outages). Begin with `world.py`;
 `scenario_loading.py` reads the file.

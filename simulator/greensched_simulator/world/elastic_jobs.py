@@ -1,4 +1,4 @@
-"""Which jobs of a workload are elastic, and how their work speeds up with workers."""
+"""The elastic jobs of a workload, and their speedup with workers."""
 
 from typing import NamedTuple
 
@@ -13,17 +13,17 @@ from greensched_simulator.scenario.model import ScenarioWorkload
 
 
 class Range(NamedTuple):
-    """What scaling can make of each job, [J]; 1 throughout where it is not scaled."""
+    """What scaling can change of each job, [J]; all 1 for a job that is not scaled."""
 
-    workers: Floats  # that it may have at most, beside each that it asks for
-    rate: Floats  # how fast it then runs, relative to one
-    # The least and the most that it takes of workers and time for its work, relative to one.
+    workers: Floats  # the most that it may have for each worker that it requests
+    rate: Floats  # its speed then, relative to one
+    # The least and the most worker-time that its work takes, relative to one.
     least_work: Floats
     most_work: Floats
 
 
 def scaling_of(workload: ScenarioWorkload) -> Floats:
-    """Return the curves of all kinds of elastic jobs, [1+kinds,K]; the first is of all others."""
+    """Return the curves of all kinds of elastic jobs, [1+kinds,K]; the first is for other jobs."""
     if not workload.elastic:
         return NO_SCALING
     curves = [kind.throughput for kind in workload.elastic]
@@ -33,7 +33,7 @@ def scaling_of(workload: ScenarioWorkload) -> Floats:
 
 
 def curves_of(workload: ScenarioWorkload, may_be: npt.NDArray[np.bool_], seed: int) -> Floats:
-    """Return the row of each job's curve, [J]; 0 of those that are not elastic."""
+    """Return the row of each job's curve, [J]; 0 for jobs that are not elastic."""
     shares = np.cumsum([kind.share for kind in workload.elastic])
     drawn = stream(seed, "jobs/elastic").random(may_be.size)
     kind = np.searchsorted(shares, drawn, side="right")
@@ -41,7 +41,7 @@ def curves_of(workload: ScenarioWorkload, may_be: npt.NDArray[np.bool_], seed: i
 
 
 def range_of(jobs: JobArrays, scaling: Floats) -> Range:
-    """Return what scaling can make of jobs; nothing where `scaling` is `NO_SCALING`."""
+    """Return what scaling can change of jobs; nothing if `scaling` is `NO_SCALING`."""
     rows = [(1.0, 1.0, 1.0, 1.0)]
     for curve in scaling[1:]:
         workers = np.arange(1.0, useful_workers(curve) + 1)

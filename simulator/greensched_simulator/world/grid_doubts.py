@@ -1,7 +1,7 @@
-"""What is doubtful about the carbon and prices that files tell, each a sentence of a run's notes.
+"""Finds doubtful carbon and price files; each doubt is a sentence of a run's notes.
 
-`tests/simulator/world/test_doubtful_carbon.py` tells which of the real grids each check takes for
-doubtful, and `docs/simulator.md` which checks were left out because they told none apart.
+`tests/simulator/world/test_doubtful_carbon.py` shows which real grids each check finds doubtful.
+`docs/simulator.md` lists the checks that were left out because they separated none.
 """
 
 import re
@@ -14,10 +14,10 @@ from greensched_simulator.formats.grid_files import Series, read_series
 from greensched_simulator.scenario.model import CarbonFile, PriceFile, Scenario
 from greensched_simulator.world.zone_steps import column_of
 
-# Shares of a carbon file's rows from which on it is doubtful.
+# A carbon file with at least this share of such rows is doubtful.
 _ESTIMATED, _SMOOTH = 0.05, 0.5
 _HOUR_S, _HOURS_A_DAY, _DAYS_ALIKE = 3600.0, 24, 30
-_FEWEST_HOURS = 365 * 24  # of less the correlations differ by chance
+_FEWEST_HOURS = 365 * 24  # with fewer, the correlations differ by chance
 # Sound pairs correlate best within two hours of each other: plants take time to follow prices.
 _NEAR_H, _FARTHEST_H = 2, 12
 _LEAST_CORRELATION, _CLEARLY = 0.06, 2.0  # of the best shift, and times that of all near ones
@@ -29,7 +29,7 @@ _KINDS = {
 
 
 def notes_on_files(scenario: Scenario) -> Iterator[str]:
-    """Yield what should be known of the files that carbon and prices come from."""
+    """Yield the doubts about the scenario's carbon and price files."""
     yield from _kinds_of_carbon(scenario)
     for zone, grid in scenario.grids.items():
         if not isinstance(grid.carbon, CarbonFile):
@@ -53,16 +53,16 @@ def notes_on_files(scenario: Scenario) -> Iterator[str]:
         if isinstance(grid.price, PriceFile):
             shift_h = hours_apart(carbon, read_series(grid.price.file, column_of(grid.price)))
             if shift_h:
-                told = "later" if shift_h > 0 else "earlier"
+                direction = "later" if shift_h > 0 else "earlier"
                 yield (
                     f"{zone}: its price follows the pattern of its carbon {abs(shift_h)} h "
-                    f"{told}: one of the two files may be in another time zone than it says, or "
-                    f"of another place"
+                    f"{direction}: one of the two files may be in another time zone than it "
+                    f"says, or of another place"
                 )
 
 
 def _kinds_of_carbon(scenario: Scenario) -> Iterator[str]:
-    """Yield which zones' carbon is direct and which life-cycle, as far as their columns say so."""
+    """Yield which zones' carbon is direct and which life-cycle, if the columns' names say so."""
     for what in ("carbon", "marginal"):
         sources = {zone: getattr(grid, what) for zone, grid in scenario.grids.items()}
         found = {
@@ -73,18 +73,18 @@ def _kinds_of_carbon(scenario: Scenario) -> Iterator[str]:
             ]
             for kind, pattern in _KINDS.items()
         }
-        told = [f"{kind} in {', '.join(zones)}" for kind, zones in found.items() if zones]
-        if told:
-            mixed = ": the two cannot be compared; give all zones the same kind" * (len(told) > 1)
+        kinds = [f"{kind} in {', '.join(zones)}" for kind, zones in found.items() if zones]
+        if kinds:
+            mixed = ": the two cannot be compared; give all zones the same kind" * (len(kinds) > 1)
             name = what if what == "carbon" else f"{what} carbon"
-            yield f"{name} is {' and '.join(told)}, as its column says{mixed}"
+            yield f"{name} is {' and '.join(kinds)}, as its column says{mixed}"
 
 
 def hours_apart(carbon: Series, price: Series) -> int:
-    """Return by how many hours a zone's price seems to go ahead of its carbon; 0: by none.
+    """Return by how many hours a zone's price seems to precede its carbon; 0: no shift found.
 
-    That is the shift of 3 to 12 h at which the two correlate clearly better than within 2 h; also 0
-    where they share less than a year.
+    A shift is 3 to 12 h at which the two correlate clearly better than within 2 h. Also 0 if the
+    files overlap by less than a year.
     """
     begin_s = max(carbon.times_s[0], price.times_s[0])
     hours = int((min(carbon.times_s[-1], price.times_s[-1]) - begin_s) // _HOUR_S)
@@ -102,9 +102,9 @@ def hours_apart(carbon: Series, price: Series) -> int:
 
 
 def _changes(series: Series, times_s: Floats) -> Floats:
-    """Return the changes from hour to hour beside those usual at that time of day, that month.
+    """Return the hourly changes minus the mean of that hour of day in that month.
 
-    Days look alike in all zones: what is unusual tells two of them apart.
+    The usual day looks alike in all zones; only the deviations distinguish them.
     """
     place = np.searchsorted(series.times_s, times_s, side="right") - 1
     changes = np.diff(series.values[place])
@@ -117,7 +117,7 @@ def _changes(series: Series, times_s: Floats) -> Floats:
 
 
 def _ranks(values: Floats) -> Floats:
-    """Return ranks around 0, so that spikes count no more than others; 0 where nothing is known."""
+    """Return centred ranks, so that spikes do not dominate; 0 where there is no data."""
     from scipy.stats import rankdata  # a second to import; no other part of a run needs it
 
     is_known = np.isfinite(values)
@@ -128,7 +128,7 @@ def _ranks(values: Floats) -> Floats:
 
 
 def _correlation(carbon: Floats, price: Floats, shift: int) -> float:
-    """Return Spearman's correlation of carbon with the price so many hours before."""
+    """Return Spearman's correlation of carbon with the price `shift` hours before."""
     ahead, behind = max(shift, 0), max(-shift, 0)
     one, other = carbon[ahead : carbon.size - behind], price[behind : price.size - ahead]
     scale = float(np.linalg.norm(one) * np.linalg.norm(other))

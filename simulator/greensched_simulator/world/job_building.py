@@ -1,4 +1,4 @@
-"""The jobs of a world: read or made up, pressed to a load, given estimates and deadlines."""
+"""The jobs of a world: read or generated, scaled to a load, with estimates and deadlines."""
 
 import math
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from greensched_simulator.scenario.model import (
 )
 from greensched_simulator.world.elastic_jobs import curves_of
 from greensched_simulator.world.job_drafts import Capacity, Draft, together
-from greensched_simulator.world.made_up_jobs import made_up
+from greensched_simulator.world.made_up_jobs import generated_jobs
 from greensched_simulator.world.network import data_of_jobs
 from greensched_simulator.world.trainings import trainings_of
 
@@ -38,11 +38,11 @@ NO_JOB_LEFT = (
     "leaves no job: no job that arrives within the length fits a node; give larger nodes, or "
     "smaller jobs"
 )
-_MOST_OF = 0.9  # of the length should see arrivals
+_MOST_OF = 0.9  # share of the length in which jobs should arrive
 
 
 class JobList(NamedTuple):
-    """Jobs with their names, and what should be known about them, each a sentence."""
+    """Jobs with their names, and notes about them, each a sentence."""
 
     jobs: JobArrays
     precedence: Precedence
@@ -51,10 +51,10 @@ class JobList(NamedTuple):
 
 
 def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
-    """Return the jobs that arrive within the scenario's length; the same seed gives the same.
+    """Return the jobs that arrive within the scenario's length; equal seeds give equal jobs.
 
-    Raises BadInput for jobs that fit no node, unless the scenario leaves these out, and when no
-    job is left.
+    Raises BadInput for jobs that fit no node, unless the scenario skips them, and if no job is
+    left.
     """
     workload = scenario.workload
     notes: list[str] = []
@@ -93,13 +93,13 @@ def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
 def drafts_of(
     scenario: Scenario, seed: int, capacity: Capacity, notes: list[str]
 ) -> Iterator[Draft]:
-    """Yield the jobs of each source, and note what should be known about them.
+    """Yield the jobs of each source, and add notes about them.
 
-    Raises BadInput for jobs that fit no node, unless the scenario leaves these out.
+    Raises BadInput for jobs that fit no node, unless the scenario skips them.
     """
     workload, share_gpus = scenario.workload, scenario.assumptions.share_gpus
     if workload.generator is not None:
-        draft = made_up(scenario, workload.generator, seed, capacity)
+        draft = generated_jobs(scenario, workload.generator, seed, capacity)
         draft = _with_gpus(draft, share_gpus, notes)
         yield _placeable(draft, workload, capacity, notes)
     elif workload.trace is not None:
@@ -111,9 +111,9 @@ def drafts_of(
 
 
 def read_trace(trace: TraceWorkload) -> TraceRead:
-    """Return the trace of a scenario; a file that did not change is read once.
+    """Return the trace of a scenario; an unchanged file is read only once.
 
-    Raises BadInput that lists the rows at fault.
+    Raises BadInput that lists the faulty rows.
     """
     state, given = trace.file.stat(), trace.largest_machine
     largest = None if given is None else CellMachine(given.cpu_cores, given.memory)
@@ -161,7 +161,7 @@ def _from_trace(trace: TraceWorkload, seed: int, notes: list[str]) -> Draft:
 
 
 def _drawn(tasks: list[Task], count: int, seed: int, notes: list[str]) -> list[Task]:
-    """Return so many jobs in their order; tasks that wait for each other are drawn as one job."""
+    """Return `count` drawn jobs in order; tasks that wait for each other are drawn as one job."""
     place = {task.name: number for number, task in enumerate(tasks)}
     edges = [(number, place[name]) for number, task in enumerate(tasks) for name in task.after]
     ends = np.array(edges, np.int64).reshape(-1, 2).T
@@ -198,7 +198,7 @@ def _draft(tasks: list[Task]) -> Draft:
 
 
 def _repeated(draft: Draft, times: int) -> Draft:
-    """Return the draft played so often; rounds are a mean interval between arrivals apart."""
+    """Return the draft repeated `times` times, with a mean interval between rounds."""
     count = draft.arrival_s.size
     round_s = draft.arrival_s[-1] * count / max(count - 1, 1)
     rounds = np.repeat(np.arange(times), count)
@@ -223,24 +223,25 @@ def _placeable(
     size = draft.cpu_cores + draft.gpus * capacity.cpu_cores
     large = int(np.argmax(np.where(fits, -1.0, size * draft.workers)))
     times = f"{draft.workers[large]:g} times " if draft.workers[large] > 1.0 else ""
-    told = (
+    unplaceable = (
         f"{int(np.sum(~fits))} of {fits.size} jobs fit no node; the largest, "
         f"{draft.names[large]}, requests {times}{draft.cpu_cores[large]:g} cores, "
         f"{draft.memory_bytes[large] / 2**30:.4g} GiB and {draft.gpus[large]:g} GPUs"
     )
     if not workload.skip_unplaceable:
         raise BadInput(
-            f"workload: {told}; give larger nodes, or more of them where jobs have several "
+            f"workload: {unplaceable}; give larger nodes, or more of them if jobs have several "
             "workers, or leave out such jobs with skip_unplaceable: true"
         )
     kept = draft.chosen(fits)
     waiting = int(fits.sum()) - kept.arrival_s.size
-    notes.append(f"{told}: left out" + (f", with {waiting} that wait for them" if waiting else ""))
+    waiters = f", with {waiting} that wait for them" if waiting else ""
+    notes.append(f"{unplaceable}: left out{waiters}")
     return kept
 
 
 def _to_load(draft: Draft, load: float | None, capacity: Capacity, notes: list[str]) -> Draft:
-    """Press arrivals together, or spread them, until the scarcest resource is busy to `load`."""
+    """Compress or spread arrivals so that the scarcest resource is busy to `load`."""
     if load is None or draft.arrival_s.size == 0:
         return draft
     span_s = draft.arrival_s[-1]
@@ -252,7 +253,7 @@ def _to_load(draft: Draft, load: float | None, capacity: Capacity, notes: list[s
 
 
 def _with_gpus(draft: Draft, are_shared: bool, notes: list[str]) -> Draft:
-    """Return the draft with whole GPUs in the place of parts, unless GPUs are shared."""
+    """Return the draft with parts of GPUs rounded up to whole ones, unless GPUs are shared."""
     parts = int(np.sum(draft.gpus != np.floor(draft.gpus)))
     if parts == 0 or are_shared:
         return draft
@@ -267,9 +268,9 @@ def _finished(
     seed: int,
     precedence: Precedence,
 ) -> JobArrays:
-    """Return the jobs; those that wait for each other are due together, as one long job is.
+    """Return the jobs; those that wait for each other share a deadline, like one long job.
 
-    Estimates and deadlines of their owners stay as they are.
+    Estimates and deadlines from the jobs' owners are kept.
     """
     whole = whole_jobs(precedence, draft.arrival_s, draft.runtime_s)
     count = draft.arrival_s.size
@@ -277,7 +278,7 @@ def _finished(
     estimate_s = draft.runtime_s * np.exp(errors)
     allowed_s = workload.deadline_runtime_factor * whole.runtime_s
     deadline_s = whole.arrival_s + allowed_s + _slack_s(workload.slack, whole.runtime_s)
-    can_stop, told = _can_stop(draft, workload.suspend, seed), workload.suspend or Suspend()
+    can_stop, suspend = _can_stop(draft, workload.suspend, seed), workload.suspend or Suspend()
     data_bytes, data_zone = data_of_jobs(workload, zones, count, seed)
     return JobArrays(
         arrival_s=draft.arrival_s,
@@ -288,9 +289,9 @@ def _finished(
         gpus=draft.gpus,
         workers=draft.workers,
         deadline_s=np.where(np.isnan(draft.due_in_s), deadline_s, draft.arrival_s + draft.due_in_s),
-        startup_s=np.where(can_stop, told.startup, 0.0),
-        save_every_s=np.where(can_stop, told.save_every, math.inf),
-        save_s=np.where(can_stop, told.saving, 0.0),
+        startup_s=np.where(can_stop, suspend.startup, 0.0),
+        save_every_s=np.where(can_stop, suspend.save_every, math.inf),
+        save_s=np.where(can_stop, suspend.saving, 0.0),
         leaves_at_s=np.full(count, math.inf),
         scaling=curves_of(workload, can_stop & (draft.workers == 1.0), seed),
         data_bytes=data_bytes,
@@ -299,7 +300,7 @@ def _finished(
 
 
 def _can_stop(draft: Draft, suspend: Suspend | None, seed: int) -> npt.NDArray[np.bool_]:
-    """Tell which jobs, [J], may be suspended; all of them must have something left to do then."""
+    """Return which jobs may be suspended, [J]; each must have work left after it."""
     if suspend is None:
         return np.zeros(draft.arrival_s.size, dtype=bool)
     drawn = stream(seed, "jobs/suspend").random(draft.arrival_s.size) < suspend.share

@@ -1,4 +1,4 @@
-"""Jobs on their way into a world, and what the cluster has to offer them."""
+"""Drafts of a world's jobs, and the capacity of its cluster."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,17 +10,17 @@ import numpy.typing as npt
 from greensched_core.errors import BadInput
 from greensched_policies.costs.cost import Floats
 
-_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+_EPSILON = 1e-9  # rounding error of sums of floats, as a share of a capacity
 
 
 class Draft(NamedTuple):
     """Jobs in order of arrival; one float64 [J] array per column."""
 
     names: tuple[str, ...]
-    after: tuple[tuple[str, ...], ...]  # the names of those that each job waits for
+    after: tuple[tuple[str, ...], ...]  # the names of the jobs that each waits for
     arrival_s: Floats  # since the scenario's start
     runtime_s: Floats  # on the reference core
-    expected_s: Floats  # runtime that its owner expects; NaN: none
+    expected_s: Floats  # runtime expected by its owner; NaN: none
     cpu_cores: Floats
     memory_bytes: Floats
     gpus: Floats  # GPUs, or a part of one
@@ -28,9 +28,9 @@ class Draft(NamedTuple):
     due_in_s: Floats  # from its arrival to its owner's deadline; NaN: none
 
     def chosen(self, keep: npt.NDArray[np.bool_]) -> Self:
-        """Return the jobs for which `keep` ([J]) is true, in their order.
+        """Return the jobs for which `keep` ([J]) is true, in order.
 
-        A job that waits for one that goes is gone, too.
+        A job that waits for a dropped one is dropped, too.
         """
         if any(self.after):
             keep, gone = keep.copy(), {self.names[job] for job in np.flatnonzero(~keep)}
@@ -45,7 +45,7 @@ class Draft(NamedTuple):
 
 
 def together(drafts: Sequence[Draft]) -> Draft:
-    """Return all jobs in order of arrival; raise BadInput where two have one name."""
+    """Return all jobs in order of arrival; raise BadInput if two have the same name."""
     if len(drafts) == 1:
         return drafts[0]
     names = [name for draft in drafts for name in draft.names]
@@ -65,17 +65,17 @@ def together(drafts: Sequence[Draft]) -> Draft:
 
 
 class Capacity(NamedTuple):
-    """What all nodes offer together, and which shapes of nodes there are."""
+    """The total capacity of all nodes, and their shapes."""
 
     cpu_cores: float
     memory_bytes: float
     gpus: float
     speed: float  # mean of all cores, relative to the reference core
-    # Cores, bytes and GPUs of one node, and how many are alike.
+    # Cores, bytes and GPUs of one node, and the number of such nodes.
     shapes: tuple[tuple[float, float, float, int], ...]
 
     def busy_s(self, draft: Draft) -> Floats:
-        """Return the seconds for which each job takes up the whole cluster, [3,J].
+        """Return the seconds for which each job would fill the whole cluster, [3,J].
 
         Rows are cores, memory and GPUs; the row with the largest sum is the scarcest resource.
         """
@@ -89,12 +89,12 @@ class Capacity(NamedTuple):
         )
 
     def fitting(self, draft: Draft) -> Floats:
-        """Return how many workers of each job find room at the same time on empty nodes, [J]."""
+        """Return how many workers of each job fit on empty nodes at the same time, [J]."""
         found = np.zeros(draft.cpu_cores.size)
         for cpu_cores, memory_bytes, gpus, alike in self.shapes:
             with np.errstate(divide="ignore"):
                 times = np.minimum(cpu_cores / draft.cpu_cores, memory_bytes / draft.memory_bytes)
-            # A part of a GPU must be free on a single one.
+            # A part of a GPU must be free on a single GPU.
             share = np.where(draft.gpus > 0.0, np.minimum(draft.gpus, 1.0), 1.0)
             fit = gpus * np.floor((1.0 + _EPSILON) / share) / np.maximum(draft.gpus, 1.0)
             times = np.minimum(times, np.where(draft.gpus > 0.0, fit, np.inf))

@@ -1,7 +1,7 @@
-"""Jobs made up by a seed: a Poisson process with a daily wave, log-normal runtimes.
+"""Jobs generated from a seed: a Poisson process with a daily wave, log-normal runtimes.
 
-Each column draws from a stream of its own, so that changing one leaves the others as they were, and
-more jobs leave the sizes of the first ones as they were.
+Each column draws from its own random stream. Changing one column does not change the others, and
+more jobs do not change the sizes of the first ones.
 """
 
 import math
@@ -18,14 +18,16 @@ from greensched_simulator.scenario.model import Generator, Scenario
 from greensched_simulator.world.job_drafts import Capacity, Draft
 
 _DAY_S = 86_400.0
-_STEP_S = 60.0  # the wave is straight between
+_STEP_S = 60.0  # the wave is linear in between
 _MOST_JOBS = 10_000_000
 
 
-def made_up(scenario: Scenario, generator: Generator, seed: int, capacity: Capacity) -> Draft:
-    """Return the jobs in order of arrival: as many as are asked for, or as make the load.
+def generated_jobs(
+    scenario: Scenario, generator: Generator, seed: int, capacity: Capacity
+) -> Draft:
+    """Return the jobs in order of arrival: as many as requested, or as the load needs.
 
-    Raises BadInput when the load needs more than ten million jobs, or none.
+    Raises BadInput if the load needs more than ten million jobs, or none.
     """
     if generator.jobs is not None:
         sizes = _sized(generator, seed, generator.jobs)
@@ -41,14 +43,14 @@ def made_up(scenario: Scenario, generator: Generator, seed: int, capacity: Capac
 
 
 class _Graphs(NamedTuple):
-    """Which jobs belong together, as they follow each other."""
+    """Graphs of jobs that wait for each other."""
 
-    first: npt.NDArray[np.int64]  # [J] the first of those that a job belongs to
-    after: list[range]  # those that each waits for
+    first: npt.NDArray[np.int64]  # [J] the first job of each job's graph
+    after: list[range]  # the jobs that each waits for
 
 
 def _graphs(generator: Generator, seed: int, count: int) -> _Graphs:
-    """Return graphs of stages, each waiting for all of the one before, until no job is left."""
+    """Return graphs of stages for all jobs; a stage waits for all jobs of the one before."""
     first, after = np.arange(count), [range(0)] * count
     if max(generator.stages) == max(generator.stage_tasks) == 1:
         return _Graphs(first, after)
@@ -69,7 +71,7 @@ def _graphs(generator: Generator, seed: int, count: int) -> _Graphs:
 
 
 def _sized(generator: Generator, seed: int, count: int) -> Draft:
-    """Return `count` jobs, all but their names and arrivals."""
+    """Return `count` jobs without names and arrivals."""
     spread = stream(seed, "jobs/runtime").standard_normal(count)
     runtime_s = generator.runtime_median * np.exp(generator.runtime_sigma * spread)
     runtime_s = np.clip(runtime_s, generator.runtime_shortest, generator.runtime_longest)
@@ -94,7 +96,7 @@ def _drawn(sizes: list[float], seed: int, purpose: str, count: int) -> Floats:
 def _as_many_as_make(
     scenario: Scenario, generator: Generator, seed: int, capacity: Capacity
 ) -> Draft:
-    """Return just as many jobs as keep the scarcest resource busy to the load."""
+    """Return as many jobs as keep the scarcest resource busy to the load."""
     wanted_s = (scenario.workload.load or 0.0) * scenario.length_s
     count = 4096
     while count <= _MOST_JOBS:

@@ -1,4 +1,4 @@
-"""Which jobs of a workload read data, where that lies, and what links between zones take."""
+"""The data that jobs read, its zones, and the costs of links between zones."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _BYTES_PER_GB = 1e9
 
 
 def links_of(scenario: Scenario) -> Floats:
-    """Return what bringing data from each zone to each takes, [4,Z,Z]; see `moving`."""
+    """Return the costs of bringing data from each zone to each, [4,Z,Z]; see `moving`."""
     zones = list(scenario.grids)
     if not scenario.workload.data or len(zones) == 1:
         return NO_LINKS
@@ -22,8 +22,8 @@ def links_of(scenario: Scenario) -> Floats:
     usual = (network.latency, network.gbit_per_s, network.kwh_per_gb, network.price_per_gb)
     links = np.broadcast_to(_link(*usual)[:, None, None], (4, len(zones), len(zones))).copy()
     for link in network.links:
-        told = (link.latency, link.gbit_per_s, link.kwh_per_gb, link.price_per_gb)
-        own = _link(*(u if each is None else each for each, u in zip(told, usual, strict=True)))
+        given = (link.latency, link.gbit_per_s, link.kwh_per_gb, link.price_per_gb)
+        own = _link(*(u if each is None else each for each, u in zip(given, usual, strict=True)))
         first, second = (zones.index(zone) for zone in link.zones)
         links[:, first, second] = links[:, second, first] = own
     links[:, np.arange(len(zones)), np.arange(len(zones))] = 0.0
@@ -31,7 +31,7 @@ def links_of(scenario: Scenario) -> Floats:
 
 
 def _link(latency_s: float, gbit_per_s: float, kwh_per_gb: float, price_per_gb: float) -> Floats:
-    """Return seconds, seconds a byte, joules a byte and money a byte."""
+    """Return latency in seconds, then seconds, joules and money per byte."""
     return np.array([
         latency_s,
         8.0 / (gbit_per_s * _BITS_PER_GBIT),
@@ -43,15 +43,15 @@ def _link(latency_s: float, gbit_per_s: float, kwh_per_gb: float, price_per_gb: 
 def data_of_jobs(
     workload: ScenarioWorkload, zones: Sequence[str], count: int, seed: int
 ) -> tuple[Floats, Integers]:
-    """Return what each worker of some jobs reads, bytes and zone, [J]; 0 bytes of most kinds."""
+    """Return bytes and zone of the data that each worker of a job reads, [J]; 0 bytes: none."""
     size, home = np.zeros(count), np.zeros(count, np.int64)
     shares = np.cumsum([kind.share for kind in workload.data])
     kind_of = np.searchsorted(shares, stream(seed, "jobs/data").random(count), side="right")
     drawn = stream(seed, "jobs/data/size").random(count)
     lies = stream(seed, "jobs/data/zone").random(count)
     for number, kind in enumerate(workload.data):
-        mine = kind_of == number
+        is_kind = kind_of == number
         places = np.array([list(zones).index(zone) for zone in kind.zones or zones], np.int64)
-        size[mine] = np.array(kind.size)[(drawn[mine] * len(kind.size)).astype(np.int64)]
-        home[mine] = places[(lies[mine] * places.size).astype(np.int64)]
+        size[is_kind] = np.array(kind.size)[(drawn[is_kind] * len(kind.size)).astype(np.int64)]
+        home[is_kind] = places[(lies[is_kind] * places.size).astype(np.int64)]
     return size, home

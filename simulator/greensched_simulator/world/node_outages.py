@@ -1,4 +1,4 @@
-"""When the nodes of a scenario fail, drawn by its seed: the same for all policies."""
+"""Failures of a scenario's nodes, drawn by its seed: the same for all policies."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ NO_OUTAGES = Outages(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def outages_of(groups: list[NodeGroup], seed: int, horizon_s: float) -> Outages:
-    """Return all failures until the horizon, each with its repair, which may end later."""
+    """Return all failures until the horizon, each with its repair, which may be later."""
     node, spans, owners = 0, [], []
     for group in groups:
         dice = stream(seed, f"nodes/{group.name}/failures")
@@ -22,8 +22,8 @@ def outages_of(groups: list[NodeGroup], seed: int, horizon_s: float) -> Outages:
             node += 1
     if not owners:
         return NO_OUTAGES
-    own, told = np.concatenate(owners), np.concatenate(spans)
-    at_s = told.T.ravel()
+    own, every = np.concatenate(owners), np.concatenate(spans)
+    at_s = every.T.ravel()
     is_back = np.repeat([0, 1], own.size)
     order = np.lexsort((is_back, at_s))
     return Outages(at_s[order], np.tile(own, 2)[order], is_back[order])

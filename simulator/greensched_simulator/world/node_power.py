@@ -1,4 +1,4 @@
-"""What the nodes of a group draw: busy, idle, asleep and while they wake."""
+"""The watts of a group's nodes: busy, idle, asleep and waking."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -18,18 +18,18 @@ class GroupNodePower(NamedTuple):
     gpus: int
     gpu_idle_w: float
     gpu_peak_w: float
-    sleep_w: float  # the idle watts where it cannot sleep
+    sleep_w: float  # the idle watts if it cannot sleep
     wake_s: float
     wake_w: float
 
     @property
     def idle_w(self) -> float:
-        """Return what it draws while it is empty and awake, GPUs included."""
+        """Return the watts while empty and awake, GPUs included."""
         return self.curve.watts[0] + self.gpus * self.gpu_idle_w
 
 
 def power_of(group: NodeGroup) -> GroupNodePower:
-    """Return watts and speed: as given, else as the catalogue knows a node of so many CPUs."""
+    """Return watts and speed: as given, else from the catalogue for that number of CPUs."""
     curve, speed = None, 1.0
     if group.hardware is not None:
         power = PowerCatalogue().resolve(
@@ -53,7 +53,7 @@ def power_of(group: NodeGroup) -> GroupNodePower:
 
 
 def sleep_faults(group: NodeGroup) -> Iterator[tuple[str, str]]:
-    """Yield field of `sleep` and reason where its watts cannot be."""
+    """Yield field and reason of each fault in the watts of `sleep`."""
     if group.sleep is None:
         return
     power = power_of(group)

@@ -1,4 +1,4 @@
-"""How many requests come in each slot of a service, and what they take."""
+"""The requests of a service in each slot, and their service times."""
 
 import math
 from typing import NamedTuple
@@ -22,19 +22,19 @@ _DAY_S = 86_400.0
 
 
 class Curve(NamedTuple):
-    """Requests by slot; they come at random within each, at its rate."""
+    """Requests by slot; within a slot they come at random, at its rate."""
 
     begins_s: Floats  # [K+1] of the slots, and the end of the last
     requests: Floats  # [K]
 
     @property
     def rate_per_s(self) -> Floats:
-        """Return the requests a second of each slot, [K]."""
+        """Return the requests per second of each slot, [K]."""
         return self.requests / np.diff(self.begins_s)
 
 
 def curve_of(service: Service, start_s: float, length_s: float, seed: int) -> Curve:
-    """Return a service's requests by slots of its autoscaler, the same for the same seed."""
+    """Return a service's requests by slots of its autoscaler; equal seeds give equal requests."""
     every_s = service.autoscaler.every
     begins_s = np.append(np.arange(0.0, length_s, every_s), length_s)
     source = service.requests
@@ -56,13 +56,13 @@ def played(log: RequestLog, trace: RequestTrace, begins_s: Floats) -> Floats:
     rounds, within_s = np.divmod(begins_s, round_s)
     before = np.searchsorted(log.arrival_s * trace.stretch, within_s, side="left")
     total = np.minimum(rounds * log.arrival_s.size + before, trace.repeat * log.arrival_s.size)
-    # The rates stay: what lasts longer holds more requests.
+    # Stretching keeps the rates, so a longer log holds more requests.
     found: Floats = np.diff(total) * trace.rate_factor * trace.stretch
     return found
 
 
 def too_short(log: RequestLog, trace: RequestTrace, length_s: float) -> str:
-    """Return what to do where a log does not last for a scenario's length; empty where it does."""
+    """Return the remedy if a log is shorter than the scenario; empty if it is long enough."""
     lasts_s = log.span_s * trace.stretch * trace.repeat
     if lasts_s >= length_s * (1 - 1e-9):
         return ""
@@ -74,11 +74,11 @@ def too_short(log: RequestLog, trace: RequestTrace, length_s: float) -> str:
 
 
 def times_of(service: Service) -> Times:
-    """Return what the requests of a service take at speed 1."""
-    told = service.service_time
-    if told is not None:
-        squared = told.variation**2
-        return Times(told.mean, squared, told.mean, squared)
+    """Return the service times of a service's requests at speed 1."""
+    given = service.service_time
+    if given is not None:
+        squared = given.variation**2
+        return Times(given.mean, squared, given.mean, squared)
     rates = _rates(service)
     whole = _taken(service.requests, rates.prompt_per_s, rates.generated_per_s)
     if service.objective.of == "first-token":
@@ -89,13 +89,13 @@ def times_of(service: Service) -> Times:
 def _rates(service: Service) -> Rates:
     if service.model is not None:
         return rates_of(service.model)
-    told = service.tokens
-    assert told is not None, "load_scenario refuses a service with neither"
-    return Rates(told.prompt_per_s, told.prompt_per_s, told.generated_per_s)
+    tokens = service.tokens
+    assert tokens is not None, "load_scenario refuses a service with neither"
+    return Rates(tokens.prompt_per_s, tokens.prompt_per_s, tokens.generated_per_s)
 
 
 def _taken(requests: Requests, prompt_per_s: float, generated_per_s: float) -> tuple[float, float]:
-    """Return mean and squared coefficient of variation of what requests take at these rates."""
+    """Return mean and squared coefficient of variation of the service times at these rates."""
     if requests.trace is not None:
         log = log_of(requests.trace)
         return _moments(log.prompt_tokens / prompt_per_s + log.generated_tokens / generated_per_s)

@@ -1,10 +1,9 @@
-"""How long requests take that several places answer, by queueing theory; arrays broadcast.
+"""Response times of requests that several places answer, by queueing theory; arrays broadcast.
 
-Requests come at random (Poisson) and wait in one line for the first place that is free: M/G/c. The
-chance to wait at all is Erlang's C; who waits does so for an exponential time whose mean is that of
-M/M/c times (1 + the squared coefficient of variation) / 2 (Allen, Probability, Statistics, and
-Queueing Theory, 2nd ed. 1990, the Allen-Cunneen approximation), exact where service times are
-exponential.
+Requests arrive at random (Poisson) and wait in one queue for the first free place: M/G/c. The
+probability of waiting is Erlang's C. The wait is exponential; its mean is that of M/M/c times
+(1 + the squared coefficient of variation) / 2 (Allen, Probability, Statistics, and Queueing Theory,
+2nd ed. 1990, the Allen-Cunneen approximation). This is exact if service times are exponential.
 """
 
 from typing import NamedTuple
@@ -18,22 +17,23 @@ _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 # On [0, 1], denser near 1, where quantiles grow fast.
 _POINTS, _WEIGHTS = 1 - ((1 - _POINTS) / 2) ** 3, _WEIGHTS * 1.5 * ((1 - _POINTS) / 2) ** 2
 _SPEEDS_APART = 3  # decimals
-_LEAST_VARIATION = 0.0025  # squared: a gamma distribution needs some
+_LEAST_VARIATION = 0.0025  # squared; a gamma distribution cannot have 0
 
 
 class Times(NamedTuple):
-    """What a request takes at speed 1, both gamma distributed."""
+    """Service and answer time of a request at speed 1, both gamma distributed."""
 
-    mean_s: float  # for which it holds its place
+    mean_s: float  # during which it occupies its place
     variation: float  # of that: variance / mean²
-    answer_mean_s: float  # after its wait, until the answer that the objective is about
+    answer_mean_s: float  # from the end of its wait to the answer that the objective names
     answer_variation: float
 
 
 def erlang_c(places: Floats, load: Floats) -> Floats:
-    """Return the chance that a request waits, by places and load (rate · mean time); 1 if it grows.
+    """Return the probability that a request waits, by places and load (rate · mean time).
 
-    Erlang's B is the Poisson chance of `places` by that of at most `places`; C follows from it.
+    1 if the queue grows. Erlang's B is the Poisson probability of `places` divided by that of at
+    most `places`; C follows from it.
     """
     places, load = np.broadcast_arrays(places, load)
     safe = np.maximum(load, 1e-300)
@@ -48,7 +48,7 @@ def erlang_c(places: Floats, load: Floats) -> Floats:
 def late_share(
     within_s: float, rate_per_s: Floats, places: Floats, speed: Floats | float, times: Times
 ) -> Floats:
-    """Return the share of requests whose answer takes longer than that; see `late_shares`."""
+    """Return the share of requests whose answer takes longer than `within_s`; see `late_shares`."""
     late: Floats = late_shares(np.array([within_s]), rate_per_s, places, speed, times)[0]
     return late
 
@@ -56,10 +56,10 @@ def late_share(
 def late_shares(
     limits_s: Floats, rate_per_s: Floats, places: Floats, speed: Floats | float, times: Times
 ) -> Floats:
-    """Return the share of requests whose answer takes longer than each limit, [T, …].
+    """Return the share of requests whose wait and answer take longer than each limit, [T, …].
 
-    That is their wait included. Speed is that of the places, relative to `times`. 1 where more
-    comes than the places can take.
+    `speed` is that of the places, relative to `times`. The share is 1 if the rate exceeds the
+    capacity.
     """
     rate_per_s, places, speed = np.broadcast_arrays(rate_per_s, places, speed)
     found, which = np.unique(np.round(speed, _SPEEDS_APART), return_inverse=True)
@@ -86,11 +86,11 @@ def late_shares(
 def least_places(
     within_s: float, late: float, rate_per_s: Floats, per_step: int, most: int, times: Times
 ) -> Floats:
-    """Return the least steps of `per_step` places for which no larger share than `late` is late.
+    """Return the least steps of `per_step` places with which at most the share `late` is late.
 
-    Places are of speed 1. Where even `most` steps are too few, `most`; where nothing comes, 0.
+    Places have speed 1. Returns `most` if even these are too few, and 0 without requests.
     """
-    low = np.zeros(rate_per_s.size)  # too few, but where nothing comes
+    low = np.zeros(rate_per_s.size)  # too few, unless no requests come
     high = np.full(rate_per_s.size, float(most))
     while (high - low > 1).any():
         middle = np.where(high - low > 1, np.floor((low + high) / 2), high)

@@ -1,6 +1,6 @@
-"""What must hold between the parts of a scenario, and of the files that it names.
+"""Checks across the parts of a scenario, and of the files that it names.
 
-Each part is judged by itself where it can be read, so that one fault hides no other.
+Each readable part is checked independently, so that one fault hides no other.
 """
 
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ _ROUNDING = 1e-9  # of a sum of shares
 
 
 def belongs_together(content: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
-    """Yield place and reason of each fault between parts that are sound by themselves."""
+    """Yield place and reason of each fault between parts that are valid by themselves."""
     groups = [_mapping(raw) for raw in _list(_mapping(content.get("cluster")).get("nodes"))]
     grids = _mapping(content.get("grids"))
     yield from _zones(groups, grids)
@@ -81,10 +81,15 @@ def _zones(groups: list[Mapping[str, Any]], grids: Mapping[str, Any]) -> Found:
         if isinstance(zone, str) and zone not in grids:
             yield (*place, "zone"), f"{zone!r} has no grid{near(zone, grids)}; add it under grids"
     used = {str(group["zone"]) for group in groups if group.get("zone") is not None}
-    told = [zone for zone, grid in grids.items() if _mapping(grid).get("marginal") is not None]
+    with_marginal = [
+        zone for zone, grid in grids.items() if _mapping(grid).get("marginal") is not None
+    ]
     for zone in grids:
-        if told and zone not in told:
-            reason = f"has no marginal carbon, but {told[0]} has: give it to all zones or to none"
+        if with_marginal and zone not in with_marginal:
+            reason = (
+                f"has no marginal carbon, but {with_marginal[0]} has: "
+                f"give it to all zones or to none"
+            )
             yield ("grids", zone), reason
         if groups and zone not in used:
             meant = near(zone, filter(None, used))
@@ -214,7 +219,7 @@ def _data(
         yield place, "the shares of all kinds are more than 1 together"
     named = [((*place, number, "zones"), kind.zones) for number, kind in enumerate(kinds) if kind]
     links = [_read(Between, link, context) for link in _list(network.get("links"))]
-    told = set[frozenset[str]]()
+    linked = set[frozenset[str]]()
     for number, link in enumerate(links):
         if link is not None:
             where, pair = ("network", "links", number, "zones"), frozenset(link.zones)
@@ -223,9 +228,9 @@ def _data(
                 yield ("network", "links", number), "changes no value: remove it"
             if len(pair) == 1:
                 yield where, "are the same: no data moves within a zone"
-            if pair in told:
+            if pair in linked:
                 yield where, f"{' and '.join(link.zones)} are given twice"
-            told.add(pair)
+            linked.add(pair)
     for where, zones in named:
         for zone in zones:
             if zone not in grids:
@@ -256,12 +261,12 @@ def _trainings(
 
 
 def _has_curve(group: NodeGroup | None) -> bool:
-    """Tell whether a group is sound by itself, so that its speed is known."""
+    """Return whether a group is valid by itself, so that its speed is known."""
     return group is not None and (group.hardware or group.curve_watts) is not None
 
 
 def _read(kind: Any, raw: Any, context: Mapping[str, Any]) -> Any:
-    """Return a part where it is sound by itself, else None: its faults are reported elsewhere."""
+    """Return a part if it is valid by itself, else None: its faults are reported elsewhere."""
     try:
         return TypeAdapter(kind).validate_python(raw, context=dict(context))
     except ValidationError:

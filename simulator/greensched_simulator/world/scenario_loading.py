@@ -1,4 +1,4 @@
-"""Loads a scenario, or tells all that is wrong with it at once."""
+"""Loads a scenario, or reports all its faults at once."""
 
 import json
 import math
@@ -31,7 +31,7 @@ _NO_NAMES = ("model_type", "model_attributes_type", "dict_type")  # pydantic's w
 
 @dataclass(frozen=True, slots=True)
 class ScenarioFault:
-    """What is wrong at one place of a scenario, and what to do."""
+    """A fault at one place of a scenario, and its remedy."""
 
     place: Place
     reason: str
@@ -44,10 +44,10 @@ class ScenarioFault:
 
 
 def load_scenario(path: Path, variables: Mapping[str, str] | None = None) -> Scenario:
-    """Return the scenario in a YAML file, the files that it names read and found sound.
+    """Return the scenario in a YAML file, after reading and checking the files that it names.
 
-    `variables` fill in `${NAME}` in paths, by default the environment's. Raises BadInput that
-    lists every fault with its place, its line and what to do.
+    `variables` replace `${NAME}` in paths; by default those of the environment. Raises BadInput
+    that lists every fault with its place, its line and its remedy.
     """
     document = read_document(path)
     scenario, faults = _checked(
@@ -61,7 +61,7 @@ def load_scenario(path: Path, variables: Mapping[str, str] | None = None) -> Sce
 def parse_scenario(
     content: Mapping[str, Any], folder: Path = Path(), variables: Mapping[str, str] | None = None
 ) -> Scenario:
-    """Return the scenario that a mapping holds, as a file in `folder` would; raise BadInput."""
+    """Return the scenario in a mapping, with paths relative to `folder`; raise BadInput."""
     document = Document(dict(content), {}, ())
     scenario, faults = _checked(document, folder, variables or {})
     if scenario is None or faults:
@@ -72,7 +72,7 @@ def parse_scenario(
 def schema() -> dict[str, Any]:
     """Return the JSON schema of scenario files, for editors and other tools.
 
-    Defaults stand there as a file would write them.
+    Its defaults are as a file would write them.
     """
     found = Scenario.model_json_schema(by_alias=True)
     for part in (found, *found["$defs"].values()):
@@ -83,7 +83,7 @@ def schema() -> dict[str, Any]:
 
 
 def _as_written(value: Any, field: Mapping[str, Any]) -> Any:
-    """Return a default as text where the file has text: a duration, or a quantity of bytes."""
+    """Return a default as files write it: durations and byte quantities as text."""
     if isinstance(value, list):
         return [_as_written(each, field["items"]) for each in value]
     kinds = [field, *field.get("oneOf", ())]
@@ -115,7 +115,7 @@ def _checked(
 
 
 def _with_text_for_names(raw: Any, place: Place, faults: list[ScenarioFault]) -> Any:
-    """Return the same with text for names that are none, such as numbers; each is a fault."""
+    """Return `raw` with names that are not text, such as numbers, as text; each is a fault."""
     if isinstance(raw, list):
         return [_with_text_for_names(each, (*place, at), faults) for at, each in enumerate(raw)]
     if not isinstance(raw, dict):
@@ -139,20 +139,20 @@ def _refusal(what: str, faults: list[ScenarioFault], lines: Mapping[Place, int])
         return next((lines[place] for place in places if place in lines), 0)
 
     listed = [
-        f"{fault.where}{f' (line {line(fault)})' if line(fault) else ''}: {_told(fault)}"
+        f"{fault.where}{f' (line {line(fault)})' if line(fault) else ''}: {_reason(fault)}"
         for fault in sorted(faults, key=line)
     ]
     count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
     return BadInput(f"{what} has {count}:\n  " + "\n  ".join(listed))
 
 
-def _told(fault: ScenarioFault) -> str:
-    """Return the reason; what a file's own list adds to it stands further in than the faults."""
+def _reason(fault: ScenarioFault) -> str:
+    """Return the reason; a list of faults within it is indented further than the faults."""
     return fault.reason.replace("\n", "\n  ")
 
 
 def _fault(error: dict[str, Any]) -> ScenarioFault:
-    """Say a fault that pydantic found in our words."""
+    """Return a fault that pydantic found, in our words."""
     place = place_of(error["loc"])
     kind, given = str(error["type"]), error.get("input")
     if kind == "missing":

@@ -1,7 +1,7 @@
-"""What only shows when a scenario's jobs and services are made: jobs that fit no node, and so on.
+"""Finds faults that only building jobs and services shows, such as jobs that fit no node.
 
-What is sound is tried, each source of jobs and each service by itself, so that one fault hides no
-other; of what rests on a fault nothing is said.
+Each valid source of jobs and each valid service is tried by itself, so that one fault hides no
+other. Faults that follow from another fault are not reported.
 """
 
 import math
@@ -30,13 +30,13 @@ _NOT_OF_JOBS = {
     "slack", "deadline_runtime_factor", "estimate_error", "suspend", "elastic", "data",
 }  # fmt: skip
 _NOT_OF_FIT = Assumptions.model_fields.keys() - {"share_gpus"}
-_NO_MATTER = (("zone",), ("name",))  # of what belongs together
-# Nor does whether they fit depend on watts and speeds, which others stand in for.
+_NO_MATTER = (("zone",), ("name",))  # places of faults between parts
+# Nor does it depend on watts and speeds, which are replaced by others.
 _OF_SPEED = {"hardware", "curve_watts", "speed"}
 _STAND_IN: dict[str, Any] = {"curve_watts": [float(step) for step in range(11)], "speed": 1.0}
 _ANY_ZONE = "any"
 _GROUP = {"name": "tried", "count": 1, "cpu_cores": 1, "memory": "1Gi", "zone": _ANY_ZONE}
-_OF_WORKLOAD = re.compile(r"(workload[.\w]*): ")  # with which reasons begin that name their place
+_OF_WORKLOAD = re.compile(r"(workload[.\w]*): ")  # the start of reasons that name their place
 _INSTEAD = {
     "name": "tried", "start": "2023-01-01T00:00:00Z", "length": "1h",
     "grids": {_ANY_ZONE: {"carbon": {"constant": 1}, "price": {"constant": 1, "unit": "EUR/MWh"}}},
@@ -49,7 +49,7 @@ def faults_when_made(
 ) -> Found:
     """Yield place and reason of each fault of jobs and services, drawn with the scenario's seed.
 
-    `faulty` are the places of what is known not to belong together.
+    `faulty` are the places of known faults between parts.
     """
     are_known = _speeds_are_known(content, context)
     scenario, left_out = _sound_part(_tried(content, are_known), context, faulty)
@@ -71,7 +71,7 @@ def _of_jobs(
     if _lack(apart, "workload", "assumptions", *["length"] * by_length):
         return
     if workload.generator is not None and by_length and not are_known:
-        return  # how many jobs make the load rests on speeds
+        return  # the number of jobs for the load depends on speeds
     capacity, left, is_sound = capacity_of(nodes), False, apart == [*left_out]
     moves = by_length and not are_known  # arrivals, with the speeds
     length_s = math.inf if moves or _lack(left_out, "length") else scenario.length_s
@@ -81,8 +81,8 @@ def _of_jobs(
             drafts = list(drafts_of(alone, scenario.seed, capacity, []))
         except BadInput as fault:
             is_sound = False
-            told = _OF_WORKLOAD.match(str(fault))
-            is_load = told is not None and told[1] == "workload.load"
+            named = _OF_WORKLOAD.match(str(fault))
+            is_load = named is not None and named[1] == "workload.load"
             yield ("workload", "load") if is_load else place, _OF_WORKLOAD.sub("", str(fault), 1)
         else:
             left |= any((draft.arrival_s < length_s).any() for draft in drafts)
@@ -91,7 +91,7 @@ def _of_jobs(
 
 
 def _sources(workload: ScenarioWorkload) -> Iterator[tuple[Place, ScenarioWorkload]]:
-    """Yield each source of jobs, as a workload that has no other."""
+    """Yield each source of jobs as a workload that has only this source."""
     for name in ("trace", "generator"):
         if getattr(workload, name) is not None:
             yield ("workload", name), workload.model_copy(update={"trainings": []})
@@ -104,7 +104,7 @@ def _of_services(scenario: Scenario, nodes: NodeArrays, are_known: bool) -> Foun
     for number, service in enumerate(scenario.services):
         try:
             whole = with_its_replica(service)
-            if are_known or whole.replica.gpus:  # GPUs have speeds of their own
+            if are_known or whole.replica.gpus:  # the speeds of GPUs do not depend on the node
                 sized(service, scenario, scenario.seed, nodes)
             else:
                 rooms(whole, nodes)
@@ -119,11 +119,11 @@ def _groups(content: Mapping[str, Any]) -> list[Any]:
 
 
 def _speeds_are_known(content: Mapping[str, Any], context: Mapping[str, Any]) -> bool:
-    """Tell whether what the speeds of nodes come from is sound in all groups."""
+    """Return whether the fields that determine nodes' speeds are valid in all groups."""
     for group in _groups(content):
-        told = {name: group[name] for name in _OF_SPEED & group.keys()} if _is_map(group) else {}
+        own = {name: group[name] for name in _OF_SPEED & group.keys()} if _is_map(group) else {}
         try:
-            read = NodeGroup.model_validate(_GROUP | told, context=dict(context))
+            read = NodeGroup.model_validate(_GROUP | own, context=dict(context))
         except ValidationError:
             return False
         if read.hardware is None and read.curve_watts is None:
@@ -132,9 +132,9 @@ def _speeds_are_known(content: Mapping[str, Any], context: Mapping[str, Any]) ->
 
 
 def _tried(content: Mapping[str, Any], are_known: bool) -> dict[str, Any]:
-    """Return all that jobs and services are made from, in a zone that is there in any case.
+    """Return the parts that jobs and services are built from, in a zone that always exists.
 
-    Nodes get names of their own. Where speeds are not known, all nodes are alike in them.
+    Nodes get new names. If speeds are not known, all nodes have the same.
     """
     names = ("seed", "length", "cluster", "workload", "services", "assumptions")
     tried = {name: content[name] for name in names if name in content}
@@ -167,7 +167,7 @@ def _but(names: Collection[str], part: Mapping[str, Any]) -> dict[str, Any]:
 def _sound_part(
     tried: dict[str, Any], context: Mapping[str, Any], faulty: Collection[Place]
 ) -> tuple[Scenario | None, set[Place]]:
-    """Return the scenario without what is at fault, and the places that were left out for it."""
+    """Return the scenario without its faulty places, and the places that were left out."""
     left_out: set[Place] = set()
     ahead = [place for place in faulty if _holds(tried, place) and _matters(place)]
     while True:
@@ -182,12 +182,12 @@ def _sound_part(
 
 
 def _matters(place: Place) -> bool:
-    """Return whether jobs and services depend on this; a whole node group only lacks watts."""
+    """Return whether jobs and services depend on a place; a whole node group only lacks watts."""
     return place[3:] not in _NO_MATTER and (len(place) != 3 or place[:2] != ("cluster", "nodes"))
 
 
 def _left_for(place: Place, tried: Any, left_out: Collection[Place]) -> Place:
-    """Return what goes for a fault: an entry of a list as a whole, and what lacks something."""
+    """Return the place to leave out for a fault: whole list entries, and parts lacking a field."""
     place = place[: next((at + 1 for at, name in enumerate(place) if isinstance(name, int)), None)]
     while place and (place in left_out or not _holds(tried, place)):
         place = place[:-1]
@@ -206,7 +206,7 @@ def _holds(raw: Any, place: Place) -> bool:
 
 
 def _without(left_out: Collection[Place], raw: Any, place: Place = ()) -> Any:
-    """Return what stands at a place, without the places that were left out."""
+    """Return the content at a place, without the places that were left out."""
     if isinstance(raw, dict):
         return {name: _without(left_out, value, (*place, name))
                 for name, value in raw.items() if (*place, name) not in left_out}  # fmt: skip
@@ -217,7 +217,7 @@ def _without(left_out: Collection[Place], raw: Any, place: Place = ()) -> Any:
 
 
 def _as_given(place: Place, left_out: Collection[Place]) -> Place:
-    """Return where something stands in the file, whose lists have what was left out of them."""
+    """Return a place as in the file, whose lists still have the entries that were left out."""
     found: Place = ()
     for at in place:
         if isinstance(at, int):
@@ -228,5 +228,5 @@ def _as_given(place: Place, left_out: Collection[Place]) -> Place:
 
 
 def _lack(left_out: Collection[Place], *names: str) -> bool:
-    """Tell whether anything in one of these parts of the scenario was left out."""
+    """Return whether anything in one of these parts of the scenario was left out."""
     return any(place[0] in names for place in left_out)

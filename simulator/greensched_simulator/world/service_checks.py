@@ -1,4 +1,4 @@
-"""What must hold between the parts of a service, and of the log of requests that it names."""
+"""Checks across the parts of a service, and of the log of requests that it names."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,12 +9,12 @@ from greensched_simulator.scenario.services import Replica, RequestTrace, Servic
 from greensched_simulator.world.request_curve import log_of, too_short
 from greensched_simulator.world.served_models import profile_of
 
-_BY_TOKENS = ("tokens", "model")  # what turns a request's tokens into times
+_BY_TOKENS = ("tokens", "model")  # fields that turn a request's tokens into times
 Found = Iterator[tuple[Place, str]]
 
 
 def service_faults(services: Sequence[Service | None], length_s: float | None) -> Found:
-    """Yield place, from the services on, and reason of each fault; None could not be read."""
+    """Yield place (below `services`) and reason of each fault; None is an unreadable service."""
     names: set[str] = set()
     for number, service in enumerate(services):
         if service is None:
@@ -30,7 +30,7 @@ def _faults(service: Service, length_s: float | None) -> Found:
     requests, rule = service.requests, service.autoscaler
     if (requests.trace is None) == (requests.generator is None):
         yield ("requests",), "give either trace or generator"
-    if sum(told is not None for told in (service.service_time, service.tokens, service.model)) != 1:
+    if sum(way is not None for way in (service.service_time, service.tokens, service.model)) != 1:
         yield (), "give either service_time, tokens or model"
     if rule.least > rule.most:
         yield ("autoscaler", "least"), f"is greater than `most`, {rule.most}"
@@ -55,12 +55,12 @@ def _model(model: ServedModel, replica: Replica) -> Found:
         profile_of(model)
     except BadInput as fault:
         yield ("model",), str(fault)
-    for field, given, told in (
+    for field, given, by_model in (
         ("gpus", replica.gpus, model.gpus),
         ("places", replica.places, model.batch),
     ):
-        if field in replica.model_fields_set and given != told:
-            yield ("replica", field), f"the model sets {told}: remove it"
+        if field in replica.model_fields_set and given != by_model:
+            yield ("replica", field), f"the model sets {by_model}: remove it"
 
 
 def _log(trace: RequestTrace, by_tokens: str, length_s: float | None) -> Found:

@@ -1,9 +1,9 @@
-"""Interactive services as rows of a world's jobs: a row for each replica's life.
+"""Interactive services as rows of a world's jobs: one row per replica life.
 
-An autoscaler turns a service's requests into replicas. A replica runs from when it is wanted until
-it no longer is, wherever the policy puts it: it does not wait for a better hour, cannot be
-suspended, and leaves when its time is over, however fast its node is. What requests then take is
-reckoned afterwards (`service_latency`).
+An autoscaler turns a service's requests into replicas. A replica runs while it is wanted, on the
+node that the policy chooses. It cannot wait for a better hour or be suspended, and its lifetime
+does not depend on the node's speed. The latency of requests is computed afterwards
+(`service_latency`).
 """
 
 from collections.abc import Sequence
@@ -24,30 +24,30 @@ from greensched_simulator.scenario.services import Autoscaler, Service
 from greensched_simulator.world.job_building import JobList
 from greensched_simulator.world.request_curve import Curve, curve_of, log_of, times_of
 from greensched_simulator.world.response_times import Times, late_share, least_places
-from greensched_simulator.world.served_models import speed_on, told_of, with_its_replica
+from greensched_simulator.world.served_models import notes_on_model, speed_on, with_its_replica
 
-_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+_EPSILON = 1e-9  # rounding error of sums of floats, as a share of a capacity
 
 
 class ServiceRows(NamedTuple):
-    """A service of a world: what is asked of it, and which of the jobs are its replicas."""
+    """A service of a world: its requests, and which jobs are its replicas."""
 
     name: str
     curve: Curve
     wanted: Floats  # [K] replicas of each slot
     times: Times
-    within_s: float  # the objective
-    share: float  # of requests
+    within_s: float  # the objective's limit
+    share: float  # of requests that must meet it
     places: int  # of a replica
     startup_s: float
-    rows: Integers  # places in the world's jobs
+    rows: Integers  # indices in the world's jobs
     speed: Floats  # [N] of a replica on each node, relative to `times`
 
 
 class Sized(NamedTuple):
     """A service as its autoscaler sees it."""
 
-    service: Service  # with the GPUs and places that its model tells
+    service: Service  # with the GPUs and places of its model
     curve: Curve
     wanted: Floats  # [K] replicas of each slot
     times: Times
@@ -65,24 +65,24 @@ class _Lives(NamedTuple):
 def with_services(
     scenario: Scenario, seed: int, found: JobList, nodes: NodeArrays
 ) -> tuple[JobList, tuple[ServiceRows, ...]]:
-    """Return the jobs with all replicas among them in order of arrival, and the services.
+    """Return jobs and replicas together in order of arrival, and the services.
 
-    At one instant replicas come before jobs. Raises BadInput where a replica fits no node, and
-    where a service misses its objective even without a queue.
+    Replicas come before jobs that arrive at the same time. Raises BadInput if a replica fits no
+    node, or if a service misses its objective even without a queue.
     """
     if not scenario.services:
         return found, ()
     parts, names, notes = [], [], list(found.notes)
     owners: list[Integers] = []
-    told = [sized(service, scenario, seed, nodes) for service in scenario.services]
+    every_sized = [sized(service, scenario, seed, nodes) for service in scenario.services]
     gpus = [group.gpus.model for group in scenario.cluster.nodes if group.gpus is not None]
-    for number, (service, curve, wanted, _, speeds) in enumerate(told):
+    for number, (service, curve, wanted, _, speeds) in enumerate(every_sized):
         lives = _lives(wanted, curve.begins_s)
         parts.append(_rows(service, lives))
         names += _names(service.name, lives)
         owners.append(np.full(lives.begin_s.size, number))
         notes += _notes(service, curve, wanted, lives, float(np.nanmin(speeds)))
-        notes += told_of(service, scenario.assumptions.gpu_ratio, gpus)
+        notes += notes_on_model(service, scenario.assumptions.gpu_ratio, gpus)
     jobs, every = _merged([*parts, found.jobs])
     owner = np.concatenate([*owners, np.full(found.jobs.arrival_s.size, -1)])[every]
     names += found.names
@@ -92,7 +92,7 @@ def with_services(
             service.replica.places, service.replica.startup, np.flatnonzero(owner == number),
             speeds,
         )
-        for number, (service, curve, wanted, times, speeds) in enumerate(told)
+        for number, (service, curve, wanted, times, speeds) in enumerate(every_sized)
     )  # fmt: skip
     precedence = moved(found.precedence, np.flatnonzero(owner < 0), owner.size)
     names_in_order = tuple(names[place] for place in every)
@@ -100,10 +100,10 @@ def with_services(
 
 
 def sized(service: Service, scenario: Scenario, seed: int, nodes: NodeArrays) -> Sized:
-    """Return a service with how many replicas it wants by the slowest node that can take one.
+    """Return a service with its number of replicas, sized for the slowest node that fits one.
 
-    Raises BadInput where a replica fits no node, and where the service misses its objective even
-    without a queue.
+    Raises BadInput if a replica fits no node, or if the service misses its objective even without a
+    queue.
     """
     service = with_its_replica(service)
     speeds, times = _speeds(service, scenario.cluster.nodes, nodes), times_of(service)
@@ -114,17 +114,17 @@ def sized(service: Service, scenario: Scenario, seed: int, nodes: NodeArrays) ->
 
 
 def is_replica(jobs: JobArrays) -> npt.NDArray[np.bool_]:
-    """Tell which rows are replicas of services, [J]; all others are jobs."""
+    """Return which rows are replicas of services, [J]; the others are jobs."""
     return np.isfinite(jobs.leaves_at_s)
 
 
 def replicas_wanted(service: Service, rate_per_s: Floats, times: Times) -> Floats:
     """Return how many replicas the autoscaler wants in each slot, [K].
 
-    The least for which the objective holds at the rate of the slot before, with the head room, and
-    no fewer than were wanted in any slot that began within `scale_down_after`: the rule of
-    Kubernetes' HorizontalPodAutoscaler. The first slot's own rate counts for it. `times` are those
-    on the nodes that it reckons with.
+    This is the least number that meets the objective at the previous slot's rate plus the head
+    room, and at least the most that any slot begun within `scale_down_after` needed: the rule of
+    Kubernetes' HorizontalPodAutoscaler. The first slot uses its own rate. `times` are those on the
+    nodes for which it is sized.
     """
     rule, objective = service.autoscaler, service.objective
     seen = np.concatenate([rate_per_s[:1], rate_per_s[:-1]]) * (1 + rule.head_room)
@@ -136,7 +136,7 @@ def replicas_wanted(service: Service, rate_per_s: Floats, times: Times) -> Float
 
 
 def _held(needed: Floats, rule: Autoscaler) -> Floats:
-    """Return the most of each slot and those that began within the time before it."""
+    """Return the maximum over each slot and the slots begun within `scale_down_after` before it."""
     back = int(rule.scale_down_after // rule.every)
     padded = np.concatenate([np.zeros(back), needed])
     held: Floats = np.lib.stride_tricks.sliding_window_view(padded, back + 1).max(axis=1)
@@ -144,7 +144,7 @@ def _held(needed: Floats, rule: Autoscaler) -> Floats:
 
 
 def _lives(wanted: Floats, begins_s: Floats) -> _Lives:
-    """Return the lives of replicas: whoever came last goes first, as ReplicaSets do."""
+    """Return the lives of replicas; the newest is removed first, as by a ReplicaSet."""
     most = int(wanted.max(initial=0.0))
     is_up = wanted[None, :] > np.arange(most)[:, None]
     steps = np.diff(np.pad(is_up.astype(np.int8), ((0, 0), (1, 1))), axis=1)
@@ -186,16 +186,16 @@ def _names(service: str, lives: _Lives) -> list[str]:
 
 
 def _merged(parts: list[JobArrays]) -> tuple[JobArrays, Integers]:
-    """Return all rows in order of arrival, and where each stood in the parts put together."""
+    """Return all rows in order of arrival, and the index of each in the concatenated parts."""
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     order = np.argsort(columns[0], kind="stable")
     return JobArrays._make(np.ascontiguousarray(column[order]) for column in columns), order
 
 
 def _speeds(service: Service, groups: Sequence[NodeGroup], nodes: NodeArrays) -> Floats:
-    """Return a replica's speed on each node, [N]; NaN on those that are too small for it.
+    """Return a replica's speed on each node, [N]; NaN on nodes that are too small for it.
 
-    Replicas with GPUs are as fast as these; whoever tells no model takes all GPUs for alike.
+    With GPUs, the speed is that of the GPUs; without a model, all GPUs have the same.
     """
     fits = rooms(service, nodes)
     speeds = nodes.speed if service.replica.gpus == 0 else np.ones(fits.size)
@@ -209,7 +209,7 @@ def _speeds(service: Service, groups: Sequence[NodeGroup], nodes: NodeArrays) ->
 
 
 def rooms(service: Service, nodes: NodeArrays) -> npt.NDArray[np.bool_]:
-    """Tell which nodes are large enough for a replica, [N]; raise BadInput where none is."""
+    """Return which nodes are large enough for a replica, [N]; raise BadInput if none is."""
     asked = service.replica
     fits = asked.cpu_cores <= nodes.cpu_capacity * (1 + _EPSILON)
     fits &= asked.memory <= nodes.memory_capacity * (1 + _EPSILON)
@@ -234,7 +234,7 @@ def _speed_on(service: Service, model: ServedModel, gpu: str) -> float:
 
 
 def _at_speed(service: Service, times: Times, speed: float) -> Times:
-    """Return what requests take on nodes of a speed; raise BadInput where that is too long."""
+    """Return service times on nodes of a speed; raise BadInput if these miss the objective."""
     slow = times._replace(mean_s=times.mean_s / speed, answer_mean_s=times.answer_mean_s / speed)
     aim, one = service.objective, np.ones(1)
     late = float(late_share(aim.within, 0.0 * one, one, 1.0, slow)[0])

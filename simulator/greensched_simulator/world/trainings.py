@@ -21,26 +21,26 @@ from greensched_simulator.world.job_drafts import Draft
 from greensched_simulator.world.made_up_jobs import arrivals_s
 from greensched_simulator.world.node_power import power_of
 
-_LONGEST_S = 365 * 86_400.0  # grids are laid out until the last job could have ended
-_ALIKE = 0.05  # speeds that are no further apart are not worth a note
+_LONGEST_S = 365 * 86_400.0  # grids are built until the last job could have ended
+_ALIKE = 0.05  # no note for a smaller relative difference in speed
 
 
 def trainings_of(scenario: Scenario, seed: int, notes: list[str]) -> Iterator[Draft]:
-    """Yield the jobs of each kind of training in order of arrival, and note what they take.
+    """Yield the jobs of each kind of training in order of arrival, and add notes on their runtimes.
 
-    Raises BadInput where nodes with the training's GPU differ in speed, no node has it, or a
+    Raises BadInput if nodes with the training's GPU differ in speed, if no node has it, or if a
     training takes longer than a year.
     """
     for training in scenario.workload.trainings:
         speed = speed_with(training.gpu, scenario.cluster.nodes)
         draft = _drafted(scenario, training, speed, seed)
-        notes.append(_told(training))
-        notes += _told_of_others(training, speed, scenario.cluster.nodes)
+        notes.append(_note(training))
+        notes += _notes_on_other_gpus(training, speed, scenario.cluster.nodes)
         yield draft
 
 
 def speed_with(gpu: str, groups: Sequence[NodeGroup]) -> float:
-    """Return the speed of the nodes that have a GPU; raise BadInput unless it is one."""
+    """Return the speed of the nodes with a GPU; raise BadInput if they differ or there are none."""
     speeds = {
         group.name: power_of(group).speed
         for group in groups
@@ -50,10 +50,10 @@ def speed_with(gpu: str, groups: Sequence[NodeGroup]) -> float:
         there = sorted({group.gpus.model for group in groups if group.gpus is not None})
         raise BadInput(f"no node has the GPU {gpu}; there are: {', '.join(there) or 'none'}")
     if len(set(speeds.values())) > 1:
-        told = ", ".join(f"{name} {speed:.3g}" for name, speed in speeds.items())
+        by_group = ", ".join(f"{name} {speed:.3g}" for name, speed in speeds.items())
         raise BadInput(
-            f"nodes with {gpu} differ in speed ({told}), so the runtime would differ too: give "
-            f"all these groups the same `speed`"
+            f"nodes with {gpu} differ in speed ({by_group}), so the runtime would differ too: "
+            f"give all these groups the same `speed`"
         )
     return next(iter(speeds.values()))
 
@@ -62,7 +62,7 @@ def _drafted(scenario: Scenario, training: Training, speed: float, seed: int) ->
     count, purpose = training.jobs, f"trainings/{training.name}"
     spread = stream(seed, f"{purpose}/tokens").standard_normal(count)
     tokens = training.tokens * np.exp(training.tokens_sigma * spread)
-    # Jobs take runtime / speed of their node: on nodes with this GPU, that is what it takes.
+    # Jobs run for runtime / speed of their node, so on nodes with this GPU for the training's time.
     runtime_s = _takes_s(training, tokens) * speed
     longest_s = float(runtime_s.max()) / speed
     if longest_s > _LONGEST_S:
@@ -90,7 +90,7 @@ def _takes_s(training: Training, tokens: Floats | float) -> Floats:
     return np.asarray(training_s(training.model, 1.0, flop_per_s) * tokens)
 
 
-def _told(training: Training) -> str:
+def _note(training: Training) -> str:
     gpus = f"{training.gpus} {training.gpu}"
     if training.workers > 1:
         gpus = f"{training.workers} times {gpus}"
@@ -103,8 +103,10 @@ def _told(training: Training) -> str:
     )
 
 
-def _told_of_others(training: Training, speed: float, groups: Sequence[NodeGroup]) -> Iterator[str]:
-    """Yield of each group with another GPU what its speed says, unless the peaks say so too."""
+def _notes_on_other_gpus(
+    training: Training, speed: float, groups: Sequence[NodeGroup]
+) -> Iterator[str]:
+    """Yield a note for each group with another GPU whose speed does not match the GPUs' peaks."""
     own_peak = PEAK_BF16_FLOP_PER_S[training.gpu]
     for group in groups:
         if group.gpus is None or group.gpus.model == training.gpu:
@@ -115,7 +117,7 @@ def _told_of_others(training: Training, speed: float, groups: Sequence[NodeGroup
             by_peak = "no peak in BF16 is known for it"
         elif abs(ratio * own_peak / peak - 1) > _ALIKE:
             by_peak = f"its peak is {peak / own_peak:.3g} times as high: speed: "
-            by_peak += f"{speed * peak / own_peak:.3g} would say so"
+            by_peak += f"{speed * peak / own_peak:.3g} would match"
         else:
             continue
         yield (

@@ -1,4 +1,4 @@
-"""All that a run needs beside a policy: nodes, jobs and grids as arrays, drawn from one seed."""
+"""The inputs of a run other than its policy: nodes, jobs and grids as arrays, from one seed."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -31,7 +31,7 @@ _PAST_THE_END_S = 30 * DAY_S  # queues may grow long
 
 
 class World(NamedTuple):
-    """A scenario drawn with one seed."""
+    """A scenario, drawn with one seed."""
 
     jobs: JobArrays
     job_names: tuple[str, ...]
@@ -44,22 +44,22 @@ class World(NamedTuple):
     length_s: float
     weights: Weights
     utilisation_ratio: float  # CPU used per CPU requested
-    gpu_ratio: float  # share of a GPU's range of watts that a job draws
+    gpu_ratio: float  # share of a GPU's watts above idle that a job draws
     empty_nodes_sleep: bool
     name: str  # the scenario's
     start_s: float  # seconds since the epoch
     seed: int
     notes: tuple[str, ...]  # what was assumed or left out, each a sentence
     precedence: Precedence = NO_PRECEDENCE
-    services: tuple[ServiceRows, ...] = ()  # whose replicas are rows of the jobs
-    batteries: tuple[Battery | None, ...] = ()  # [Z] None without panels; or [0] without any
+    services: tuple[ServiceRows, ...] = ()  # their replicas are rows of the jobs
+    batteries: tuple[Battery | None, ...] = ()  # [Z], None without panels; [0] if no zone has any
     scaling: Floats = NO_SCALING  # of elastic jobs, by the row that each names
-    outages: Outages = NO_OUTAGES  # of the nodes, should they be awake then
-    links: Floats = NO_LINKS  # [4,Z,Z] between zones, where any job has data: see `moving`
+    outages: Outages = NO_OUTAGES  # of the nodes that are awake then
+    links: Floats = NO_LINKS  # [4,Z,Z] between zones, if any job has data: see `moving`
 
 
 class NamedNodes(NamedTuple):
-    """The nodes of a scenario, their names, and their curves as a world has them."""
+    """The nodes of a scenario, their names, and their power curves."""
 
     nodes: NodeArrays
     names: tuple[str, ...]
@@ -67,10 +67,10 @@ class NamedNodes(NamedTuple):
 
 
 def build_world(scenario: Scenario, seed: int | None = None) -> World:
-    """Return the world of a scenario, drawn with `seed` or its own; the same seed, the same bytes.
+    """Return the world of a scenario, drawn with `seed` or its own; equal seeds give equal bytes.
 
-    Raises BadInput for jobs that fit no node, unless the scenario leaves them out, and for files
-    that changed since the scenario was loaded and are at fault now.
+    Raises BadInput for jobs that fit no node, unless the scenario skips them, and for files that
+    changed since the scenario was loaded and now have faults.
     """
     seed = scenario.seed if seed is None else seed
     built = nodes_of(scenario)
@@ -109,9 +109,9 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
 
 
 def refuse_seeds(scenario: Scenario, seeds: Sequence[int]) -> None:
-    """Raise BadInput that names the first seed with which no world can be built for its jobs.
+    """Raise BadInput that names the first seed whose jobs are refused.
 
-    Drawing them takes far less than running them.
+    Drawing jobs takes far less time than running them.
     """
     nodes = nodes_of(scenario).nodes
     for seed in seeds:
@@ -127,7 +127,7 @@ def _asked_of(
 
 
 def capacity_of(nodes: NodeArrays) -> Capacity:
-    """Return what the nodes offer together."""
+    """Return the total capacity and the shapes of the nodes."""
     columns = np.stack([nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity], axis=1)
     cores = float(nodes.cpu_capacity.sum())
     shapes, counts = np.unique(columns, axis=0, return_counts=True)
@@ -144,14 +144,14 @@ def capacity_of(nodes: NodeArrays) -> Capacity:
 
 
 def idle_watts(world: World) -> Floats:
-    """Return what each node draws while empty and awake, [N]: with its GPUs, without PUE."""
+    """Return the watts of each node while empty and awake, [N]: with its GPUs, without PUE."""
     nodes = world.nodes
     curve_w = world.curve_watts[nodes.curve_class.astype(np.int64) * CURVE_POINTS]
     return curve_w + nodes.gpu_capacity * nodes.gpu_idle_w
 
 
 def highest_watts(world: World) -> Floats:
-    """Return the most that each node can draw, [N]: at full load, or waking; without PUE."""
+    """Return the most watts that each node can draw, [N]: at full load or waking, without PUE."""
     nodes = world.nodes
     highest_w = world.curve_watts.reshape(-1, CURVE_POINTS).max(axis=1)
     full_w = highest_w[nodes.curve_class.astype(np.int64)] + nodes.gpu_capacity * nodes.gpu_peak_w
@@ -160,7 +160,7 @@ def highest_watts(world: World) -> Floats:
 
 
 def nodes_of(scenario: Scenario) -> NamedNodes:
-    """Return all nodes, group after group; load_scenario refuses a zone without a grid."""
+    """Return all nodes, ordered by group; load_scenario refuses a zone without a grid."""
     groups = scenario.cluster.nodes
     zones = list(scenario.grids)
     classes: dict[tuple[float, ...], int] = {}
@@ -182,7 +182,7 @@ def nodes_of(scenario: Scenario) -> NamedNodes:
 
 
 def _by_weather(nodes: NodeArrays, grids: Grids) -> NodeArrays:
-    """Return the nodes with the mean PUE of their zone where it goes by the weather."""
+    """Return the nodes, with their zone's mean PUE if that depends on the weather."""
     if grids.pue_mean.size == 0:
         return nodes
     mean = grids.pue_mean[nodes.zone]
@@ -190,7 +190,7 @@ def _by_weather(nodes: NodeArrays, grids: Grids) -> NodeArrays:
 
 
 def _horizon_s(scenario: Scenario, found: JobList, nodes: NodeArrays) -> float:
-    """Return a whole hour after the end by which all work should be done."""
+    """Return a full hour by which all work should be done."""
     jobs = found.jobs
     waits_s = jobs.deadline_s - jobs.arrival_s
     longest_s = float(np.max(np.where(np.isfinite(waits_s), waits_s, 0.0)))
@@ -202,7 +202,7 @@ def _horizon_s(scenario: Scenario, found: JobList, nodes: NodeArrays) -> float:
 
 
 def _notes_on_grids(scenario: Scenario, grids: Grids) -> list[str]:
-    """Say where data is missing within the scenario's length, and where it ends soon after."""
+    """Return notes on missing data within the scenario's length and soon after, and on PUE."""
     notes = []
     for number, zone in enumerate(scenario.grids):
         own = slice(grids.starts[number], grids.starts[number + 1])

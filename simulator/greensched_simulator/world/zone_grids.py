@@ -1,4 +1,4 @@
-"""What the grids of a world do, and what a forecast made at its start says of it."""
+"""The grids of a world, and the forecasts made at its start."""
 
 import math
 from collections.abc import Mapping
@@ -28,11 +28,11 @@ _NOON_S = DAY_S / 2
 
 
 class Grids(NamedTuple):
-    """The grids' steps, zone after zone; each value holds from its time until the next.
+    """The grids' steps, ordered by zone; each value holds from its time until the next.
 
-    Times are seconds since the scenario's start, the first of a zone at 0 or before. NaN says that
-    there is no data, as after the last hour of a file. The forecasts are those made at time 0;
-    later ones have learned what came since.
+    Times are seconds since the scenario's start, the first of a zone at 0 or before. NaN means no
+    data, as after the last hour of a file. The forecasts are those made at time 0; later ones also
+    use the values seen since.
     """
 
     starts: npt.NDArray[np.int64]  # [Z+1] where each zone's steps begin
@@ -42,17 +42,17 @@ class Grids(NamedTuple):
     forecast_carbon_g_per_kwh: Floats  # [T]
     forecast_price_per_mwh: Floats  # [T]
     marginal_g_per_kwh: Floats = np.zeros(0)  # [T]; [0]: not given
-    # [T] PUE beside that of the zone's nodes, 1 where it is theirs; [0] where no weather is given
+    # [T] PUE relative to that of the zone's nodes, 1 if it is theirs; [0] without any weather
     pue_relative: Floats = np.zeros(0)
-    pue_mean: Floats = np.zeros(0)  # [Z] of the nodes, NaN where each has its own; or [0] likewise
-    solar_w: Floats = np.zeros(0)  # [T] that the panels yield; [0] where there are none
+    pue_mean: Floats = np.zeros(0)  # [Z] of the nodes, NaN if each has its own; [0] likewise
+    solar_w: Floats = np.zeros(0)  # [T] that the panels yield; [0] without panels
 
 
 def build_grids(scenario: Scenario, seed: int, horizon_s: float) -> Grids:
     """Return the grids of all zones, in the scenario's order, from 0 to `horizon_s`.
 
-    Where a file ends before, so do the steps; all but constants end with NaN. Raises BadInput when
-    a file cannot be read.
+    The steps of a zone end early if its file does; all except constants end with NaN. Raises
+    BadInput if a file cannot be read.
     """
     zones = [_zone(scenario, name, seed, horizon_s) for name in scenario.grids]
     starts = np.cumsum([0, *(zone.times_s.size for zone in zones)]).astype(np.int64)
@@ -67,7 +67,7 @@ def build_grids(scenario: Scenario, seed: int, horizon_s: float) -> Grids:
 
 
 def relative_pue(grids: Grids) -> Floats:
-    """Return the PUE of each step beside that of the zone's nodes, [T]; NaN: no temperature."""
+    """Return the PUE of each step relative to that of the zone's nodes, [T]; NaN: unknown."""
     return grids.pue_relative if grids.pue_relative.size else np.ones(grids.times_s.size)
 
 
@@ -106,7 +106,7 @@ def _zone(scenario: Scenario, name: str, seed: int, horizon_s: float) -> _Zone:
         carbon_values,
         price_values,
         carbon_values * np.exp(carbon_error),  # stays positive
-        price_values + scale * price_error,  # a price may be zero or below
+        price_values + scale * price_error,  # a price may be zero or negative
         held(marginal, times_s),
         held(pue.relative, times_s),
         np.array([pue.mean]),
@@ -136,7 +136,7 @@ def _price(scenario: Scenario, name: str, source: Price, seed: int, horizon_s: f
 def _shaped(
     scenario: Scenario, name: str, shape: Shape, seed: int, horizon_s: float
 ) -> tuple[Steps, Steps]:
-    """Return carbon and price; both come from the same days of the zone."""
+    """Return carbon and price, both of the same days of the zone."""
     like = SHAPES[shape.shape]
     zone = GridZone(
         name, like.carbon_mean, like.carbon_noon_swing, like.price_mean, like.price_noon_swing,
@@ -154,7 +154,7 @@ def _forecast_error(grid: Grid, times_s: Floats, dice: np.random.Generator) -> F
     """Return relative errors: 0 at the start, then a random walk.
 
     Its standard deviation is `forecast_error` at 24 h and grows with the square root of the lead
-    time; errors of neighbouring hours are close to each other, as those of real forecasts are.
+    time. Errors of neighbouring hours are close to each other, as in real forecasts.
     """
     lead_s = np.maximum(times_s, 0.0)
     steps = np.sqrt(np.diff(lead_s, prepend=0.0) / DAY_S)

@@ -1,4 +1,4 @@
-"""What the panels of a zone's site yield over time, and the battery beside them."""
+"""The yield of a zone's panels over time, and its battery."""
 
 import math
 
@@ -15,9 +15,9 @@ _J_PER_KWH = 3.6e6
 
 
 def yield_steps(scenario: Scenario, zone: str, seed: int, horizon_s: float) -> Steps:
-    """Return the watts that a zone's panels yield; 0 where there are none.
+    """Return the watts that a zone's panels yield; 0 without panels.
 
-    Raises BadInput when a file cannot be read.
+    Raises BadInput if a file cannot be read.
     """
     site = scenario.sites.get(zone)
     if site is None or site.solar is None:
@@ -36,25 +36,25 @@ def yield_steps(scenario: Scenario, zone: str, seed: int, horizon_s: float) -> S
 
 
 def battery_of(site: Site | None) -> Battery | None:
-    """Return what stands beside a site's panels; none of these, no battery at all."""
+    """Return a site's battery, `NO_BATTERY` if it has only panels; None without panels."""
     if site is None or site.solar is None:
         return None
     if site.battery is None:
         return NO_BATTERY
-    told = site.battery
+    battery = site.battery
     return Battery(
-        told.capacity_kwh * _J_PER_KWH,
-        1000.0 * told.charge_kw,
-        1000.0 * told.discharge_kw,
-        told.efficiency,
+        battery.capacity_kwh * _J_PER_KWH,
+        1000.0 * battery.charge_kw,
+        1000.0 * battery.discharge_kw,
+        battery.efficiency,
     )
 
 
 def _shaped(shape: SolarShape, zone: str, start_s: float, seed: int, horizon_s: float) -> Steps:
-    """Return kW for each kWp by the quarter hour, each that of its middle; NaN at the end."""
+    """Return kW per kWp by quarter hour, each the value at its middle; NaN at the end."""
     slots = math.ceil((horizon_s + start_s % _SLOT_S) / _SLOT_S)
     times_s = np.linspace(0.0, slots * _SLOT_S, slots + 1) - start_s % _SLOT_S
-    # Days from midnight to midnight of the sun; of the first it is seen what is left.
+    # Days are from midnight to midnight of solar time; the first one is cut at the start.
     since_s = times_s[:-1] + _SLOT_S / 2 + start_s - (shape.noon - _DAY_S / 2)
     day = np.floor(since_s / _DAY_S).astype(np.int64)
     day -= day[0]

@@ -1,4 +1,4 @@
-"""One signal of one zone as steps, from a file or a constant, and several put side by side."""
+"""One signal of one zone as steps, from a file or a constant; merges several."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from greensched_simulator.formats.grid_files import (
 from greensched_simulator.scenario.model import G_PER_KWH, CarbonFile, PriceFile
 from greensched_simulator.scenario.site import SolarFile, TemperatureFile
 
-Source = CarbonFile | PriceFile | TemperatureFile | SolarFile  # what stands in a file
+Source = CarbonFile | PriceFile | TemperatureFile | SolarFile  # signals read from a file
 
 
 class Steps(NamedTuple):
@@ -30,9 +30,9 @@ class Steps(NamedTuple):
 
 
 def column_of(source: Source) -> WantedColumn:
-    """Return which figures of its file a source wants.
+    """Return the column of its file that a source reads.
 
-    They are g/kWh, money per MWh, degrees Celsius, and kW for each kWp.
+    Values are in g/kWh, money per MWh, degrees Celsius, or kW per kWp.
     """
     is_utc = source.time_zone == "UTC"
     if isinstance(source, TemperatureFile):
@@ -47,17 +47,17 @@ def column_of(source: Source) -> WantedColumn:
 
 
 def per_mwh(unit: str) -> float:
-    """Return what turns a price in such a unit into one per MWh."""
+    """Return the factor that converts a price in a unit into one per MWh."""
     return 1000.0 if unit.endswith("/kWh") else 1.0
 
 
 def constant(value: float) -> Steps:
-    """Return what has always held and always will."""
+    """Return a value that holds at all times."""
     return Steps(np.array([-math.inf]), np.array([value]))
 
 
 def from_file(source: Source, start_s: float) -> Steps:
-    """Return what a file says from `start_s` on; raise BadInput when it cannot be read."""
+    """Return a file's steps from `start_s` on; raise BadInput if it cannot be read."""
     series = read_series(source.file, column_of(source))
     times_s = series.times_s - start_s
     first = max(int(np.searchsorted(times_s, 0.0, side="right")) - 1, 0)
@@ -65,9 +65,9 @@ def from_file(source: Source, start_s: float) -> Steps:
 
 
 def merged(signals: Sequence[Steps], horizon_s: float) -> Floats:
-    """Return the times at which any changes, from 0 or before to the horizon or after.
+    """Return the times at which any signal changes, from 0 or before to the horizon or after.
 
-    No time is put between: steps that are even stay so, which makes them quick to find.
+    No other times are inserted, so even steps stay even and can be found quickly.
     """
     changing = [each.times_s for each in signals if each.times_s.size > 1]
     if not changing:
@@ -79,8 +79,8 @@ def merged(signals: Sequence[Steps], horizon_s: float) -> Floats:
 
 
 def held(steps: Steps, times_s: Floats) -> Floats:
-    """Return the values that hold at some times; NaN before the first, and from the last on."""
+    """Return the values at `times_s`; NaN before the first step, and from the last one on."""
     values = courses.held(courses.steps_at(times_s, steps.times_s), steps.values)
     if steps.times_s.size > 1:
-        values[-1] = math.nan  # it would hold for ever
+        values[-1] = math.nan  # otherwise it would hold forever
     return values

@@ -1,4 +1,4 @@
-"""The PUE of a zone over time, by its weather."""
+"""A zone's PUE over time, by its weather."""
 
 import math
 from typing import NamedTuple
@@ -13,21 +13,21 @@ from greensched_simulator.scenario.site import TemperatureConstant, TemperatureS
 from greensched_simulator.world.zone_steps import Steps, constant, from_file
 
 _HOUR_S, _DAY_S = 3600.0, 86_400.0
-# What the weather adds fades by half in half a day: fronts pass within days.
+# The weather's deviation halves in half a day: fronts pass within days.
 _KEPT_IN_AN_HOUR = 0.5 ** (1.0 / 12.0)
 
 
 class ZonePue(NamedTuple):
-    """The PUE of a zone: its mean, which the nodes have as theirs, and its steps beside it."""
+    """The PUE of a zone: its mean, which its nodes have, and its steps relative to that."""
 
     mean: float  # over the scenario's length
-    relative: Steps  # of the mean; 1 is the mean
+    relative: Steps  # to the mean; 1 is the mean
 
 
 def pue_steps(scenario: Scenario, zone: str, seed: int, horizon_s: float) -> ZonePue | None:
-    """Return a zone's PUE by its weather, or nothing where none is given.
+    """Return a zone's PUE by its weather; None if no weather is given.
 
-    Raises BadInput when a file cannot be read or holds no temperature within the scenario.
+    Raises BadInput if a file cannot be read or holds no temperature within the scenario.
     """
     site = scenario.sites.get(zone)
     if site is None or site.weather is None:
@@ -60,7 +60,7 @@ def _temperature(
 def _shaped(
     shape: TemperatureShape, zone: str, start_s: float, seed: int, horizon_s: float
 ) -> Steps:
-    """Return degrees by the full hour, each that of the hour's middle; NaN at the end."""
+    """Return degrees by full hour, each the value at the hour's middle; NaN at the end."""
     hours = math.ceil((horizon_s + start_s % _HOUR_S) / _HOUR_S)
     times_s: Floats = _HOUR_S * np.arange(hours + 1.0) - start_s % _HOUR_S
     dice = stream(seed, f"weather/{zone}").standard_normal(hours)
@@ -77,7 +77,7 @@ def _shaped(
 
 
 def _mean(times_s: Floats, values: Floats, length_s: float) -> float:
-    """Return the mean over the scenario's length, of what is known."""
+    """Return the mean of the known values over the scenario's length."""
     if values.size == 1:
         return float(values[0])
     lengths_s = np.diff(np.clip(times_s, 0.0, length_s))

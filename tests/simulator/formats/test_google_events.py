@@ -80,8 +80,8 @@ EVICTED = WHOLE[:2] + (event(800, EVICT), event(800, SUBMIT), event(805, SCHEDUL
         pytest.param(
             (*WHOLE[:2], event(800, FAIL), event(810, SUBMIT), event(820, SCHEDULE),
              event(825, FINISH)), 5.0, "began more than once", id="failed-first"),
-        pytest.param((*WHOLE[:2], event(750, KILL)), 40.0, "killed or failed in the", id="killed"),
-        pytest.param((*WHOLE[:2], event(750, FAIL)), 40.0, "killed or failed in the", id="failed"),
+        pytest.param((*WHOLE[:2], event(750, KILL)), 40.0, "killed or failed;", id="killed"),
+        pytest.param((*WHOLE[:2], event(750, FAIL)), 40.0, "killed or failed;", id="failed"),
         pytest.param(
             (*WHOLE[:2], event(720, UPDATE_RUNNING, cpu=0.5), WHOLE[2]), 300.0,
             "changed its requests while it ran", id="updated"),
@@ -121,7 +121,7 @@ def test_memory_that_is_not_told_is_assumed_as_for_other_traces(tmp_path: Path) 
         pytest.param(WHOLE[:2], "runs where the file ends", id="runs"),
         pytest.param((*WHOLE[:2], event(AFTER, FINISH)), "runs where the file ends", id="after"),
         pytest.param((*WHOLE[:2], event(750, EVICT)), "evicted, and not submitted", id="evicted"),
-        pytest.param((*WHOLE[:2], event(750, LOST)), "lost, so that its end", id="lost"),
+        pytest.param((*WHOLE[:2], event(750, LOST)), "lost, so its end", id="lost"),
         pytest.param((WHOLE[0], event(750, KILL)), "ended while it waited", id="never-ran"),
         pytest.param(
             (event(BEFORE, SUBMIT), event(BEFORE, SCHEDULE), WHOLE[2]),

@@ -38,7 +38,7 @@ def test_what_was_not_requested_is_what_was_given_and_the_assumption_is_told(
 def test_memory_that_was_used_stands_in_for_memory_requested(tmp_path: Path) -> None:
     trace = load_trace(written(tmp_path, WHOLE.replace("4096", "-1")))
     assert trace.tasks[0].memory_bytes == 16 * 2048 * 1024
-    assert any("the memory it used is taken" in note for note in trace.notes)
+    assert any("the used memory is taken" in note for note in trace.notes)
 
 
 @pytest.mark.parametrize(

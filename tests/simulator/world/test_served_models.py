@@ -165,16 +165,16 @@ def test_gpus_without_figures_are_refused_unless_a_replica_does_not_fit_there() 
     assert np.isnan(found.speed[2:]).all()
 
 
-def test_notes_tell_what_was_taken_from_where() -> None:
+def test_notes_name_the_figures_and_their_source() -> None:
     told = notes(build_world(scenario()))
     assert (
         "chat: qwen3-14b on 1 h100-sxm generates 4,474 tokens/s for 128 requests at a time and "
-        "drew 572 W a GPU, by ML.ENERGY's leaderboard (lm-arena-chat); the bill's watts are "
-        "those of gpu_ratio 0.6"
+        "drew 572 W per GPU, by ML.ENERGY's leaderboard (lm-arena-chat); the bill's watts follow "
+        "gpu_ratio 0.6 instead"
     ) in told
-    assert "chat: on" not in told
+    assert "times as fast" not in told
     beside = notes(build_world(scenario(H100, B200)))
-    assert "chat: on b200 it is 1.29 times as fast as on h100-sxm" in beside
+    assert "chat: b200 is 1.29 times as fast as h100-sxm" in beside
     assert "prompts at 13,372 tokens/s are computed, not measured" in told
 
 
@@ -265,7 +265,7 @@ def test_a_service_may_go_by_a_file_of_figures(tmp_path: Path) -> None:
     # Two FLOPs for each of the 3e9 parameters that a token meets, 2 · 2250e12 FLOPs a second.
     assert found.times.answer_mean_s == pytest.approx(500 / (0.4 * 4500e12 / 6e9))
     assert found.times.mean_s == pytest.approx(64 * (500 / 300_000 + 600 / 6400))
-    assert "drew 600 W a GPU, by task.json" in notes(world)
+    assert "drew 600 W per GPU, by task.json" in notes(world)
 
 
 @pytest.mark.parametrize(

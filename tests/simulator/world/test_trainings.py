@@ -142,7 +142,7 @@ def test_a_note_tells_where_a_nodes_speed_is_not_that_of_its_gpus() -> None:
     told = notes(build_world(scenario(OLD, NEW)))
     assert (
         "train runs 1 times as fast on new (h100-sxm) as on a100-sxm, by the nodes' speed; its "
-        "peak is 3.17 times as high: speed: 2.54 would say so"
+        "peak is 3.17 times as high: speed: 2.54 would match"
     ) in told
     assert "times as fast" not in notes(build_world(scenario(OLD, {**NEW, "speed": 2.54})))
     unknown = {**NEW, "gpus": {"model": "v100-sxm", "count": 8}}
