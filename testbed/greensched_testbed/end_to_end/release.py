@@ -52,6 +52,11 @@ class ChartRelease:
         selector = f"app.kubernetes.io/component={component},app.kubernetes.io/name={NAME}"
         return self.cluster.list("pods", NAMESPACE, selector)
 
+    def is_off(self, node: str, *components: str) -> bool:
+        """Return whether all pods of some components are Ready on other nodes."""
+        pods = [each for component in components for each in self.pods(component)]
+        return all(is_ready(each) and each["spec"]["nodeName"] != node for each in pods)
+
     def scored(self) -> float:
         """Return how many pods the extenders that run now have scored."""
         total = 0.0
@@ -82,6 +87,12 @@ class ChartRelease:
 
     def _all_pods(self) -> list[dict[str, Any]]:
         return self.cluster.list("pods", NAMESPACE, f"app.kubernetes.io/part-of={NAME}")
+
+
+def is_ready(pod: dict[str, Any]) -> bool:
+    """Return whether a pod is Ready."""
+    conditions: list[dict[str, str]] = pod["status"].get("conditions", [])
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
 def _containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
