@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -24,6 +23,7 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.holding.acceptance import Acceptance, changed_status
 from greensched_testbed.components import ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
+from tests.cli.forked_command import run_forked
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Replica = Callable[[dict[str, Any]], str]
@@ -39,12 +39,7 @@ def greensched() -> Run:
     }
 
     def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "greensched_cli", *arguments],
-            env={**inherited, **variables},
-            capture_output=True, text=True, check=False,
-            timeout=600,  # two minutes, and the simulator's engine is compiled once
-        )  # fmt: skip
+        return run_forked(arguments, {**inherited, **variables})
 
     return run
 
