@@ -4,19 +4,33 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from docs.policy_values import DEFINITION
+from docs.provider_schema import grid_signal_spec
 from greensched_operator.objects import green_policy, job_power_profile
 from greensched_operator.objects.custom_fields import FieldDefinition, FieldKind, SchemaRule
 
-PAGE = "docs/green-policy.md"
-# Whose definition has a spec of ours, and where that is defined. A new resource is one line.
-SPECS: Mapping[Path, tuple[str, FieldDefinition]] = {
-    DEFINITION: ("GreenPolicy", green_policy.SPEC),
-    DEFINITION.with_name("jobpowerprofiles.yaml"): ("JobPowerProfile", job_power_profile.SPEC),
+
+class Resource(NamedTuple):
+    """A custom resource, the page with the table of its fields, and their definitions."""
+
+    kind: str
+    page: str
+    spec: FieldDefinition
+
+
+# By the file of the CRD. A new resource is one line.
+SPECS: Mapping[Path, Resource] = {
+    DEFINITION: Resource("GreenPolicy", "docs/green-policy.md", green_policy.SPEC),
+    DEFINITION.with_name("jobpowerprofiles.yaml"): Resource(
+        "JobPowerProfile", "docs/green-policy.md", job_power_profile.SPEC
+    ),
+    DEFINITION.with_name("gridsignals.yaml"): Resource(
+        "GridSignal", "docs/signals.md", grid_signal_spec()
+    ),
 }
 _HEAD = ("field of `spec`", "unit", "default", "meaning")
 # What is between the comment and `status` is written here.
@@ -28,7 +42,7 @@ Fields = Mapping[str, FieldDefinition]  # of an object, by attribute
 
 
 class Dumper(yaml.SafeDumper):
-    """Indents lists as the rest of the definitions, and writes twice what stands twice."""
+    """Indents lists as the rest of the definitions, and repeats instead of using aliases."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         """Indent lists too."""
@@ -37,6 +51,14 @@ class Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: object) -> bool:
         """Return that nothing is written as an alias."""
         return True
+
+
+def _list(dumper: Dumper, items: list[Any]) -> yaml.SequenceNode:
+    is_short = all(isinstance(item, str | int) for item in items)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=is_short)
+
+
+Dumper.add_representer(list, _list)
 
 
 def definition(text: str, spec: FieldDefinition) -> str:
@@ -79,16 +101,22 @@ def _rule(rule: SchemaRule) -> dict[str, str]:
     return {**written, "fieldPath": rule.path} if rule.path else written
 
 
-def resource_tables(page: str) -> str:
-    """Return the page with a table of each resource's fields; raise ValueError without a place."""
-    for name, spec in SPECS.values():
-        comment = f"<!-- The fields of a {name}, written by `make docs`; changes are lost. -->\n\n"
-        before, found, behind = page.partition(comment)
+def resource_tables(page: str, text: str) -> str:
+    """Return a page's text with a table of each resource's fields that it is to show.
+
+    Raises ValueError without a place for one.
+    """
+    for resource in SPECS.values():
+        if resource.page != page:
+            continue
+        kind = resource.kind
+        comment = f"<!-- The fields of a {kind}, written by `make docs`; changes are lost. -->\n\n"
+        before, found, behind = text.partition(comment)
         if not found:
-            raise ValueError(f"{PAGE} has no place for the fields of a {name}")
-        table = "".join(f"| {' | '.join(row)} |\n" for row in _table(spec))
-        page = f"{before}{comment}{table}{_ROWS.sub('', behind, count=1)}"
-    return page
+            raise ValueError(f"{page} has no place for the fields of a {kind}")
+        table = "".join(f"| {' | '.join(row)} |\n" for row in _table(resource.spec))
+        text = f"{before}{comment}{table}{_ROWS.sub('', behind, count=1)}"
+    return text
 
 
 def _table(spec: FieldDefinition) -> Iterator[tuple[str, ...]]:

@@ -20,11 +20,9 @@ from docs.catalogue_tables import (
     signals_page,
     traces_page,
 )
-from docs.custom_resources import PAGE, SPECS, definition, resource_tables
+from docs.custom_resources import SPECS, definition, resource_tables
 from docs.markdown import table
 from docs.policy_values import DEFINITION, policy_spec
-from docs.provider_schema import DEFINITION as SIGNALS
-from docs.provider_schema import grid_signals
 from docs.rule_names import FILE as RULE_NAMES
 from docs.rule_names import rule_names
 from docs.run_folder_tables import run_folder_tables
@@ -78,19 +76,18 @@ def main(arguments: list[str]) -> int:
         # The fields of GreenPolicies were defined with the names before: once more, with these.
         return subprocess.call([sys.executable, "-m", "docs.generate_tables"], cwd=ROOT)
     definitions = {
-        str(path): definition(_read(ROOT / path), spec) for path, (_, spec) in SPECS.items()
+        str(path): definition(_read(ROOT / path), resource.spec) for path, resource in SPECS.items()
     }
     pages = {
         **definitions,
-        str(SIGNALS): grid_signals(_read(ROOT / SIGNALS)),
-        PAGE: resource_tables(_read(ROOT / PAGE)),
+        "docs/green-policy.md": _resources("docs/green-policy.md"),
         "docs/settings.md": settings_page(),
         "docs/metrics.md": metrics_page(),
         "docs/run-folder.md": run_folder_page(),
         "docs/ledger.md": ledger_page(ledger_meters(_read(ROOT / "docs/ledger.md"))),
         "docs/policies.md": policies_page(_read(ROOT / "docs/policies.md")),
         "docs/power.md": power_page(_read(ROOT / "docs/power.md")),
-        "docs/signals.md": signals_page(_read(ROOT / "docs/signals.md")),
+        "docs/signals.md": signals_page(_resources("docs/signals.md")),
         "docs/traces.md": traces_page(_read(ROOT / "docs/traces.md")),
         "docs/scenarios.md": scenarios_page(_read(ROOT / "docs/scenarios.md")),
         RULE_NAMES: rule_names(),
@@ -259,6 +256,10 @@ def _default_words(value: object) -> str:
     if isinstance(value, bool | list | dict):
         return f"`{json.dumps(value)}`"
     return f"`{value}`"
+
+
+def _resources(page: str) -> str:
+    return resource_tables(page, _read(ROOT / page))
 
 
 def _read(path: Path) -> str:

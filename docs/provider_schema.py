@@ -1,20 +1,16 @@
-"""The providers' part of the GridSignal's definition, by the types of their entries."""
+"""The GridSignal's spec with the entries of all providers, by the types of their fields."""
 
-import re
-import textwrap
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, cast
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import msgspec
-import yaml
 
-from docs.custom_resources import Dumper
 from greensched_core.signals.steps import SignalKind
+from greensched_operator.objects.custom_fields import FieldDefinition
 from greensched_operator.providers.catalogue import PROVIDERS, Provider
+from greensched_operator.signals.spec import KINDS, SPEC
 
-DEFINITION = Path("deploy/helm/greensched/files/crds/gridsignals.yaml")
-_MARK = re.compile(r"( *)items: # of the providers of (\w+); written by `make docs`")
 _TYPES = {str: "string", int: "integer"}
 _KEPT = (
     "type", "description", "enum", "minLength", "maxLength", "minimum", "maximum", "minItems",
@@ -22,38 +18,15 @@ _KEPT = (
 )  # fmt: skip
 
 
-class _Dumper(Dumper):
-    """Writes short lists on one line."""
-
-
-def _list(dumper: _Dumper, items: list[Any]) -> yaml.SequenceNode:
-    is_short = all(isinstance(item, str | int) for item in items)
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=is_short)
-
-
-_Dumper.add_representer(list, _list)
-
-
-def grid_signals(text: str) -> str:
-    """Return the definition of GridSignals with the entries of all providers."""
-    return "\n".join(_lines(text.split("\n")))
-
-
-def _lines(lines: list[str]) -> Iterator[str]:
-    depth: int | None = None  # of the part that is written anew
-    for line in lines:
-        if depth is not None and len(line) - len(line.lstrip()) > depth:
-            continue
-        depth = None
-        yield line
-        if found := _MARK.fullmatch(line):
-            depth = len(found[1])
-            entry = _written(_entry(cast(SignalKind, found[2])))
-            yield textwrap.indent(entry, " " * (depth + 2)).rstrip("\n")
-
-
-def _written(schema: Mapping[str, Any]) -> str:
-    return yaml.dump(schema, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
+def grid_signal_spec() -> FieldDefinition:
+    """Return the definition of a GridSignal's spec, with the schema of each provider's entry."""
+    below = dict(SPEC.kind.below or {})
+    for kind in KINDS:
+        listed = below[kind].kind
+        assert listed.each is not None, "providers are a list"
+        entries = replace(listed, each=replace(listed.each, schema=_entry(kind)))
+        below[kind] = replace(below[kind], kind=entries)
+    return replace(SPEC, kind=replace(SPEC.kind, below=below))
 
 
 def _entry(kind: SignalKind) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from docs.custom_resources import SPECS, definition, resource_tables, schema_of
+from docs.custom_resources import SPECS, Resource, definition, resource_tables, schema_of
 from greensched_core.errors import BadInput
 from greensched_operator.objects.custom_fields import (
     FieldDefinition,
@@ -145,7 +145,7 @@ def test_a_definition_without_a_place_for_its_spec_is_refused(text: str) -> None
 
 def test_a_page_without_a_place_for_a_table_is_refused() -> None:
     with pytest.raises(ValueError, match="no place for the fields of a GreenPolicy"):
-        resource_tables("# A page\n")
+        resource_tables("docs/green-policy.md", "# A page\n")
 
 
 def kinds_below(kind: FieldKind[Any]) -> list[tuple[str, FieldKind[Any]]]:
@@ -157,13 +157,13 @@ def kinds_below(kind: FieldKind[Any]) -> list[tuple[str, FieldKind[Any]]]:
     return found
 
 
-@pytest.mark.parametrize(("name", "spec"), SPECS.values(), ids=[name for name, _ in SPECS.values()])
-def test_every_text_and_list_of_a_resource_has_a_longest(name: str, spec: FieldDefinition) -> None:
+@pytest.mark.parametrize("resource", SPECS.values(), ids=lambda resource: resource.kind)
+def test_every_text_and_list_of_a_resource_has_a_longest(resource: Resource) -> None:
     """The API server refuses rules whose cost it cannot bound."""
     bounds = {"string": ("maxLength", "enum"), "array": ("maxItems",)}
     boundless = [
         field
-        for field, kind in kinds_below(spec.kind)
+        for field, kind in kinds_below(resource.spec.kind)
         if not any(bound in kind.schema for bound in bounds.get(kind.schema["type"], ("type",)))
     ]
-    assert boundless == [], name
+    assert boundless == []
