@@ -212,4 +212,4 @@ OUTCOMES = RecordedTable("outcomes", "the result of one policy with one seed", (
 ))  # fmt: skip
 
 ALWAYS = (JOBS, DECISIONS, NODE_HOURS, GRID)
-OF_SERVICES = (REPLICAS, SERVICES)  # only where there are any
+OF_SERVICES = (REPLICAS, SERVICES)  # only in scenarios with services

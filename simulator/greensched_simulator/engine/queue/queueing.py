@@ -161,11 +161,11 @@ def sort(waiting: Integers, priority: Floats) -> None:
     """
     moves = 0
     for place in range(1, waiting.size):
-        job, mine, at = waiting[place], priority[place], place
-        while at > 0 and priority[at - 1] > mine:
+        job, own_priority, at = waiting[place], priority[place], place
+        while at > 0 and priority[at - 1] > own_priority:
             waiting[at], priority[at] = waiting[at - 1], priority[at - 1]
             at -= 1
-        waiting[at], priority[at] = job, mine
+        waiting[at], priority[at] = job, own_priority
         moves += place - at
         if moves > _MOVES * waiting.size:
             waiting[:] = waiting[np.argsort(priority, kind="mergesort")]
