@@ -43,14 +43,14 @@ class QueuePolicy(NamedTuple):
     """The order in which jobs get freed room, and which jobs may overtake one without room."""
 
     order: str  # a name in ORDER_NAMES
-    discipline: str  # one of DISCIPLINES of `queueing`
+    discipline: str  # one of DISCIPLINES in `engine/run.py`
 
 
 _QUEUES = {
     # As kube-scheduler: freed room goes to the oldest job that fits there.
     "oldest-fit": QueuePolicy("first-come", "oldest-fit"),
     # Strictly in order of arrival; a job without room blocks all jobs behind it.
-    "fcfs": QueuePolicy("first-come", "nobody-passes"),
+    "fcfs": QueuePolicy("first-come", "strict-order"),
     # Like fcfs, with the number of busy cores limited by the grid's carbon intensity.
     "cap-fifo": QueuePolicy("first-come", "provisioned"),
     # EASY backfilling: later jobs may start if they are not expected to delay the first one.

@@ -274,11 +274,11 @@ def _gaps(setting: _Setting) -> float:
     jobs, lives = setting.world.jobs, setting.limits.lives
     total = 0.0
     for job in np.flatnonzero(is_replica(jobs)).tolist():
-        mine, least = np.flatnonzero(lives.job == job), 0.0
+        kept, least = np.flatnonzero(lives.job == job), 0.0
         for _, group in _able(setting, job):
             course = setting.courses[group.zone].of_watts(0.0, group.staying_watts(jobs, job)[1])
             whole = course.of(float(jobs.arrival_s[job]), float(jobs.leaves_at_s[job]))
-            sure = sum(course.of(float(lives.begin_s[at]), float(lives.end_s[at])) for at in mine)
+            sure = sum(course.of(float(lives.begin_s[at]), float(lives.end_s[at])) for at in kept)
             least = min(least, whole - sure)
         total += least
     return total

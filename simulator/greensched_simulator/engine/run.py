@@ -25,8 +25,8 @@ from greensched_simulator.engine.state.starts import Plan
 from greensched_simulator.engine.state.terms import RunConfig
 
 # Which jobs may start while an earlier one finds no room; `policy` explains the names.
-DISCIPLINES = ("oldest-fit", "any-fit", "nobody-passes", "easy", "together", "provisioned")
-OLDEST_FIT, ANY_FIT, NOBODY_PASSES, EASY, TOGETHER, PROVISIONED = range(6)
+DISCIPLINES = ("oldest-fit", "any-fit", "strict-order", "easy", "together", "provisioned")
+OLDEST_FIT, ANY_FIT, STRICT_ORDER, EASY, TOGETHER, PROVISIONED = range(6)
 
 ARRIVED, STEP, IS_OPEN, OUTAGE = range(4)  # of the events' counts
 NO_JOB = -1  # follows the last waiting job

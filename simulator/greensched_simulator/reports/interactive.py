@@ -1,4 +1,4 @@
-"""The plots of a report that can be hovered, zoomed and switched."""
+"""The interactive plots of a report: hover, zoom and switches."""
 
 from collections.abc import Mapping, Sequence
 
@@ -74,10 +74,10 @@ def pareto_figures(views: Views, look: Looks, currency: str) -> list[go.Figure]:
 
 def _pareto_figure(views: Views, look: Looks, field: str, title: str) -> go.Figure:
     best = front(views.points, field)
-    # Marked points lie above the rest, and the front above all.
+    # Marked points are drawn over the rest, and the front over all.
     shown = sorted(views.points, key=lambda each: (each.policy in views.marked, each in best))
     across, below = _axis([point.carbon_kg for point in shown])
-    up, beside = _axis([float(getattr(point, field)) for point in shown])
+    up, left = _axis([float(getattr(point, field)) for point in shown])
     places = dict(zip((point.policy for point in shown), zip(across, up, strict=True), strict=True))
     colours = [_point_colour(point, views, look) for point in shown]
     figure = go.Figure()
@@ -99,14 +99,14 @@ def _pareto_figure(views: Views, look: Looks, field: str, title: str) -> go.Figu
             "symbol": ["circle" if point in best else "circle-open" for point in shown],
             "line": {"width": 2, "color": colours},
         },
-        hovertext=[_told(point) for point in shown],
+        hovertext=[_hover_text(point) for point in shown],
         hoverinfo="text",
         showlegend=False,
         cliponaxis=False,
     )
     figure.update_layout(title=title)
     figure.update_xaxes(title="carbon, kg", **{"nticks": 7, **below})
-    figure.update_yaxes(automargin=True, **beside)
+    figure.update_yaxes(automargin=True, **left)
     return styled(figure, 400).update_layout(margin={"l": 10, "r": 20})
 
 
@@ -115,7 +115,7 @@ def _point_colour(point: Point, views: Views, look: Looks) -> str:
 
 
 def _axis(values: list[float]) -> tuple[list[float], dict[str, object]]:
-    """Return where figures lie on their axis, and the axis for Plotly."""
+    """Return the places of figures on their axis, and the axis for Plotly."""
     scale = scale_of(values)
     if scale is None:
         return values, {}
@@ -128,7 +128,7 @@ def _axis(values: list[float]) -> tuple[list[float], dict[str, object]]:
     return scale.places(values).tolist(), axis
 
 
-def _told(point: Point) -> str:
+def _hover_text(point: Point) -> str:
     return (
         f"<b>{point.policy.label}</b><br>carbon {large(point.carbon_kg)} kg, "
         f"cost {large(point.cost)}<br>mean wait {amount(point.wait_h)} h, mean slowdown "
@@ -169,7 +169,7 @@ def power_figure(
 
 
 def waits_figure(waits: Waits, look: Looks) -> go.Figure:
-    """Return for each policy which share of its jobs waited no longer."""
+    """Return each policy's cumulative share of jobs by wait."""
     figure = go.Figure()
     for policy, share_pct in waits.share_pct.items():
         figure.add_scatter(x=waits.hours, y=share_pct, name=policy.label, line=_line(look[policy]))

@@ -1,4 +1,4 @@
-"""How policies look, the same in all plots."""
+"""The colours and strokes of policies, the same in all plots."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -11,17 +11,17 @@ POLICY_COLOURS = (
     "#27784b", "#2b7bba", "#e3a008", "#c0392b", "#8e44ad", "#16a085", "#d35400", "#3b5bdb",
     "#ad1457", "#7a9a01", "#795548", "#00838f", "#f06595", "#1f2933",
 )  # fmt: skip
-OTHERS_COLOUR = "#c3cad3"  # of policies that a plot shows without telling them apart
-STROKES = ("solid", "dashed", "dotted")  # as style sheets and Matplotlib call them
+OTHERS_COLOUR = "#c3cad3"  # of policies that a plot does not distinguish
+STROKES = ("solid", "dashed", "dotted")  # names in CSS and Matplotlib
 ZONE_COLOURS = ("#e3a008", "#2b7bba", "#5b4636", "#8e44ad", "#16a085", "#c0392b")
 _LONGEST_LINE = 24  # characters
 FRONT_COLOUR = "#9aa5b1"
-# Green and red beside a position left and right of zero: position alone tells them apart.
+# Green and red repeat the position left and right of zero, which alone distinguishes them.
 TONE_COLOURS = {"better": "#27784b", "worse": "#b42318", "": "#5f6b7a"}
 
 
 class Look(NamedTuple):
-    """How a policy's line is drawn."""
+    """The colour and stroke of a policy's line."""
 
     colour: str
     stroke: str  # one of STROKES
@@ -30,9 +30,9 @@ class Look(NamedTuple):
 def looks(
     policies: Sequence[Policy], baseline: Policy | None, marked: Sequence[Policy]
 ) -> Mapping[Policy, Look]:
-    """Return each policy's look, in the policies' order: no two alike for 42 beside the baseline.
+    """Return each policy's look, in the policies' order; up to 42 and the baseline are distinct.
 
-    Marked policies get colours first, so that points differ as clearly as lines.
+    Marked policies get different colours first, so that their points are distinct too.
     """
     turns = [each for each in dict.fromkeys((*marked, *policies)) if each != baseline]
     found = {
@@ -48,24 +48,24 @@ def looks(
 
 
 def zone_colours(zones: Sequence[str]) -> Mapping[str, str]:
-    """Return each zone's colour; after six they come again."""
+    """Return each zone's colour; after six zones the colours repeat."""
     return {zone: ZONE_COLOURS[number % len(ZONE_COLOURS)] for number, zone in enumerate(zones)}
 
 
 def zone_label(zone: str) -> str:
-    """Return what a zone's line is called beside policies, which have the same colours."""
+    """Return the label of a zone's line, distinct from policies with the same colour."""
     return f"grid of {zone}"
 
 
 def change_colour(percent: ConfidenceInterval) -> str:
-    """Return the colour of a change: better, worse, or neither beyond doubt."""
+    """Return the colour of a change: better, worse, or not significant."""
     return TONE_COLOURS[tone_of(percent)]
 
 
 def in_two_lines(label: str) -> str:
-    """Return a policy's label with a line break at the plus where that leaves the shortest lines.
+    """Return a policy's label, with a line break at the plus that gives the shortest lines.
 
-    Short ones stay as they are; beside three plots in a row there is no room for long ones.
+    Short labels are unchanged. With three plots in a row there is no room for long ones.
     """
     parts = label.split("+")
     if len(label) <= _LONGEST_LINE or len(parts) == 1:
@@ -75,7 +75,7 @@ def in_two_lines(label: str) -> str:
 
 
 def hours_between_ticks(last_h: float) -> int:
-    """Return a distance of ticks in hours that makes a handful of them, days if it can."""
+    """Return a distance of ticks in hours that gives a handful of ticks, if possible in days."""
     return next(
         (each for each in (1, 3, 6, 12) if last_h <= 8 * each), 24 * (1 + int(last_h // 192))
     )

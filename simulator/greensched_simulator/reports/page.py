@@ -13,15 +13,15 @@ from greensched_simulator.results.cells import Cell, Row
 HEIGHT = 430  # of a plot, in pixels; page.html says the same
 
 
-def page(title: str, body: str, beside: str = "") -> str:
-    """Return the page: plotly itself is in it, and the plots are drawn once it is laid out.
+def page(title: str, body: str, remark: str = "") -> str:
+    """Return the page, with Plotly included; plots are drawn after the layout.
 
-    beside: a sentence on what lies beside the page, told to whoever has no JavaScript.
+    remark: a sentence for readers without JavaScript, such as where else the plots are.
     """
     text = (files("greensched_simulator.reports") / "page.html").read_text(encoding="utf-8")
     for mark, part in {
         "@TITLE@": html.escape(title),
-        "@BESIDE@": html.escape(f" {beside}" if beside else ""),
+        "@REMARK@": html.escape(f" {remark}" if remark else ""),
         "@PLOTLY@": get_plotlyjs(),
         "@BODY@": body,
     }.items():
@@ -35,17 +35,17 @@ def heading(text: str) -> str:
 
 
 def section(title: str, *parts: str) -> str:
-    """Return a part of the page under a title."""
+    """Return a section of the page with its title."""
     return f"<section><h2>{html.escape(title)}</h2>{''.join(parts)}</section>"
 
 
 def plots(figures: Iterable[go.Figure]) -> str:
-    """Return figures side by side, or below each other where the page is narrow."""
+    """Return figures side by side, or below each other on a narrow page."""
     return f'<div class="plots">{"".join(map(_plot, figures))}</div>'
 
 
 def styled(figure: go.Figure, height: int = HEIGHT) -> go.Figure:
-    """Return a figure in the look that all have."""
+    """Return a figure in the common style."""
     return figure.update_layout(
         template="plotly_white",
         height=height,
@@ -67,15 +67,15 @@ def listed(lines: Sequence[str]) -> str:
 
 
 def key(colours: Mapping[str, str]) -> str:
-    """Return which colour stands for what, for several plots at once."""
+    """Return a legend of colours for several plots."""
     names = (f"<span>{_dot(colour)}{html.escape(name)}</span>" for name, colour in colours.items())
     return f'<p class="key">{"".join(names)}</p>'
 
 
 def switches(lines: Mapping[str, Look], off: Collection[str] = ()) -> str:
-    """Return a key of lines whose names show and hide the traces of the plot that follows.
+    """Return a legend of lines whose names show and hide traces of the next plot.
 
-    Plotly's own legend takes most of a plot on a phone.
+    Plotly's legend takes most of a plot on a phone.
     """
     names = (
         f'<button type="button" aria-pressed="{"false" if name in off else "true"}">'
@@ -86,7 +86,7 @@ def switches(lines: Mapping[str, Look], off: Collection[str] = ()) -> str:
 
 
 def table(rows: Sequence[Row], kind: str = "figures") -> str:
-    """Return a table; the first row is its head, without words if there is none."""
+    """Return a table; the first row is its head, empty for a table without one."""
     head, *body = rows
     lines = [_line("th", head) if any(head) else "", *(_line("td", row) for row in body)]
     return f'<div class="wide"><table class="{kind}">{"".join(lines)}</table></div>'
@@ -101,7 +101,7 @@ def _stroke(look: Look) -> str:
 
 
 def _plot(figure: go.Figure) -> str:
-    drawn = str(figure.to_json()).replace("<", "\\u003c")  # nothing in it ends the script
+    drawn = str(figure.to_json()).replace("<", "\\u003c")  # or `</script>` in it ends the script
     height = figure.layout.height or HEIGHT
     style = "" if height == HEIGHT else f' style="height: {height}px"'
     return f'<div class="plot"{style}><script type="application/json">{drawn}</script></div>'
@@ -114,6 +114,6 @@ def _line(tag: str, row: Row) -> str:
 def _cell(tag: str, cell: Cell | str) -> str:
     text, tone = cell if isinstance(cell, Cell) else (cell, "")
     named = f' class="{tone}"' if tone else ""
-    # A word that may be parted is parted only where there is no room.
+    # A soft break is used only if there is no room.
     shown = html.escape(text).replace("-\n", "&shy;")
     return f"<{tag}{named}>{shown}</{tag}>"

@@ -1,4 +1,4 @@
-"""The plots of a report for papers: SVG and PNG, the same bytes for the same run."""
+"""The plots of a report for papers: SVG and PNG; equal runs give equal bytes."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ from greensched_simulator.results.comparison import Results
 WIDTH_IN = 7.0  # two columns of a paper
 _DPI = 200
 _LINE_IN = 0.17  # of a legend, and of a row of figures
-_LETTER_IN, _HANDLE_IN = 0.055, 0.45  # of a legend's label, and beside it, at most
+_LETTER_IN, _HANDLE_IN = 0.055, 0.45  # most for a letter and the handle of a legend's label
 _Drawn = Iterator[tuple[str, Figure]]
 _Looks = Mapping[Policy, Look]
 
@@ -44,7 +44,7 @@ def write_plots(folder: Path, views: Views, results: Results, currency: str) -> 
             "axes.titlesize": 8,
             "legend.frameon": False,
             "legend.fontsize": 7,
-            "svg.hashsalt": "greensched",  # names within the file, the same each time
+            "svg.hashsalt": "greensched",  # makes ids in the file reproducible
         }
     ):
         for name, figure in _drawn(views, results, currency):
@@ -105,8 +105,8 @@ def _pareto(views: Views, look: _Looks, currency: str) -> Figure:
 
 
 def _front_line() -> Line2D:
-    told = "filled: no other policy is better in both"
-    return Line2D([], [], color=FRONT_COLOUR, ls=":", lw=1, label=told)
+    label = "filled: no other policy is better in both"
+    return Line2D([], [], color=FRONT_COLOUR, ls=":", lw=1, label=label)
 
 
 def _dots(views: Views, look: _Looks) -> list[Line2D]:
@@ -118,7 +118,7 @@ def _dots(views: Views, look: _Looks) -> list[Line2D]:
 
 
 def _stretch(place: Axes, side: str, values: Sequence[float]) -> None:
-    """Make an axis logarithmic away from the many, where a few figures would squeeze them."""
+    """Make an axis logarithmic away from most figures if outliers would squeeze these."""
     scale = scale_of(values)
     if scale is None:
         return
@@ -177,6 +177,6 @@ def _row(count: int, height_in: float, *, is_shared: bool) -> tuple[Figure, list
 
 
 def legend_columns(labels: Sequence[str]) -> int:
-    """Return how many labels have room side by side, the longest being one of them."""
+    """Return how many labels as long as the longest fit side by side."""
     longest_in = _HANDLE_IN + _LETTER_IN * max(map(len, labels))
     return max(int(WIDTH_IN / longest_in), 1)

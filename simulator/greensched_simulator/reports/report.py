@@ -1,4 +1,4 @@
-"""The report of a run, drawn from its folder alone: a page, and the plots for papers."""
+"""The report of a run, from its folder alone: a page, and the plots for papers."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -45,14 +45,14 @@ from greensched_simulator.results.tables import (
     taken_rows,
 )
 
-_PICTURES = "The same plots are in the folder plots beside this page, as pictures."
+_PICTURES = "The same plots are in this page's folder, in plots/, as pictures."
 REPORT, PLOTS = "report.html", "plots"
 
 
 def write_report(run: FinishedRun) -> Path:
-    """Write page and plots into the run's folder, none of them in part; return the page.
+    """Write page and plots into the run's folder, each file atomically; return the page.
 
-    Raises BadInput when a file of the folder is gone.
+    Raises BadInput if a file of the folder is missing.
     """
     views, currency = views_of(run), str(run.summary["currency"])
     body = "\n".join(_sections(run, views, currency))
@@ -82,7 +82,7 @@ def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
     if len(results.policies) == 1:
         outcome = results.outcomes[results.policies[0]][0]
         yield section(
-            "What was done, and what it took",
+            "Work done, energy, cost and carbon",
             table([("", ""), *outcome_rows(outcome, currency)]),
         )
     else:
@@ -117,14 +117,14 @@ def _zone_lines(views: Views) -> dict[str, Look]:
 def _compared(run: FinishedRun, views: Views, look: Mapping[Policy, Look]) -> Iterator[str]:
     results, currency = run.results, str(run.summary["currency"])
     yield section(
-        "What was done, and how long jobs waited",
+        "Work done and waits",
         paragraph("Means over seeds."),
         table(done_rows(results)),
     )
-    yield section("What it took", table(taken_rows(results, currency)))
+    yield section("Energy, cost and carbon", table(taken_rows(results, currency)))
     supply = supply_rows(results)
     if supply[1:]:
-        yield section("Where it came from, in zones with panels", table(supply))
+        yield section("Energy by source, in zones with panels", table(supply))
     if results.baseline is not None:
         yield section(
             "What changed",
@@ -172,23 +172,24 @@ def _key(views: Views, look: Mapping[Policy, Look]) -> dict[str, str]:
 
 def _title(run: FinishedRun) -> str:
     policies = run.results.policies
-    told = policies[0].name if len(policies) == 1 else f"{len(policies)} policies compared"
-    return f"{run.summary['scenario']}: {told}"
+    compared = policies[0].name if len(policies) == 1 else f"{len(policies)} policies compared"
+    return f"{run.summary['scenario']}: {compared}"
 
 
 def _facts(run: FinishedRun) -> list[Row]:
-    told = run.summary
-    inputs = [f"{each['file']} (sha256 {each['sha256'][:12]}…)" for each in told["inputs"]]
+    summary = run.summary
+    inputs = [f"{each['file']} (sha256 {each['sha256'][:12]}…)" for each in summary["inputs"]]
     facts = [
-        ("scenario", f"{told['scenario']}: {told['jobs']:,} jobs, {told['nodes']:,} nodes, zones "
-                     f"{', '.join(told['zones'])}"),
-        ("time", f"{format_timestamp(told['start_s'])}, for {format_duration(told['length_s'])}"),
+        ("scenario", f"{summary['scenario']}: {summary['jobs']:,} jobs, "
+                     f"{summary['nodes']:,} nodes, zones {', '.join(summary['zones'])}"),
+        ("time", f"{format_timestamp(summary['start_s'])}, "
+                 f"for {format_duration(summary['length_s'])}"),
         ("policies", ", ".join(policy.name for policy in run.results.policies)),
-        ("baseline", told["baseline"] or "none"),
+        ("baseline", summary["baseline"] or "none"),
         ("seeds", ", ".join(map(str, run.results.seeds))),
         ("inputs", ", ".join(inputs) or "none but the scenario"),
-        ("command", " ".join(told["command"])),
-        ("started", told["started_at"]),
-        ("versions", ", ".join(f"{name} {each}" for name, each in told["versions"].items())),
+        ("command", " ".join(summary["command"])),
+        ("started", summary["started_at"]),
+        ("versions", ", ".join(f"{name} {each}" for name, each in summary["versions"].items())),
     ]  # fmt: skip
-    return [*facts, *(("note", note) for note in told["notes"])]
+    return [*facts, *(("note", note) for note in summary["notes"])]

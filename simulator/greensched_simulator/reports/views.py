@@ -1,4 +1,4 @@
-"""What the plots show, as values: read from a run's folder, drawn elsewhere."""
+"""The values of a report's plots, read from a run's folder."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -23,20 +23,20 @@ from greensched_simulator.results.comparison import (
 )
 from greensched_simulator.results.run_folder import FinishedRun
 
-# Fields of a point that carbon is drawn against, and what they are.
+# Fields of a point against which carbon is drawn, with their titles.
 _AGAINST = {
     "slowdown": "mean slowdown",
     "wait_h": "mean wait, h",
     "missed": "deadlines missed",
     "cost": "cost",
 }
-SHOWN_PCT = 99.9  # of each policy's jobs; a few that waited long would hide all others
+SHOWN_PCT = 99.9  # of each policy's jobs; a few long waits would squeeze all others
 _BATCH_ROWS = 200_000
 _MINUTE_S = 60.0
 _WAIT_BINS = 30 * 24 * 60  # of a minute
 _ROUNDING_S = 0.5  # a wait of just six hours counts as no longer than six hours
 _WAIT_POINTS = 500  # a curve needs no more
-_WAITS_OF_NOBODY = 60  # bins, an hour: a curve of the first alone is a point, which is not seen
+_SHOWN_WITHOUT_WAITS = 60  # bins, an hour; a curve of one bin would be an invisible point
 
 
 class Changes(NamedTuple):
@@ -47,7 +47,7 @@ class Changes(NamedTuple):
 
 
 class Point(NamedTuple):
-    """What a policy came to, the mean over seeds."""
+    """A policy's mean figures over seeds."""
 
     policy: Policy
     carbon_kg: float
@@ -65,25 +65,25 @@ class HourlyValues(NamedTuple):
 
 
 class Waits(NamedTuple):
-    """Which share of a policy's jobs began and waited no longer, [W]; all seeds together."""
+    """Each policy's share of jobs that began within each wait, [W]; all seeds together."""
 
     hours: Floats
     share_pct: Mapping[Policy, Floats]
 
 
 class Views(NamedTuple):
-    """All that a report draws."""
+    """The values of all plots of a report."""
 
     changes: Sequence[Changes]  # none without a baseline
     points: Sequence[Point]
-    marked: Sequence[Policy]  # what plots tell apart
+    marked: Sequence[Policy]  # with distinct colours in plots
     power: Mapping[Policy, HourlyValues]  # kW, with the first seed
     grid: Mapping[str, HourlyValues]  # g/kWh of each zone, with the first seed
     waits: Waits
 
 
 def views_of(run: FinishedRun) -> Views:
-    """Return what a report draws, read from a run's folder; raise BadInput when a file is gone."""
+    """Return the values of a run's plots; raise BadInput if a file of its folder is missing."""
     results = run.results
     shown = points(results)
     return Views(
@@ -97,13 +97,13 @@ def views_of(run: FinishedRun) -> Views:
 
 
 def drawn_first(results: Results) -> list[Policy]:
-    """Return the policies to draw where there is no room for all: baseline and least carbon."""
+    """Return the policies to draw if there is no room for all: baseline and least carbon."""
     least = min(results.policies, key=lambda each: mean_outcome(results.outcomes[each]).carbon_g)
     return [each for each in dict.fromkeys((results.baseline, least)) if each is not None]
 
 
 def changes(results: Results) -> list[Changes]:
-    """Return the changes of carbon, cost and energy; those of the baseline are left out."""
+    """Return the changes of carbon, cost and energy, without the baseline's."""
     figures: Sequence[tuple[str, ComparedFigure]] = (
         ("carbon", CARBON),
         ("cost", COST),
@@ -132,9 +132,9 @@ def points(results: Results) -> list[Point]:
 
 
 def against(shown: Sequence[Point], currency: str) -> Mapping[str, str]:
-    """Return the fields of points that carbon is drawn against, each with its title.
+    """Return the fields of points against which carbon is drawn, each with its title.
 
-    Missed deadlines are left out where there are none.
+    Missed deadlines are left out if there are none.
     """
     titles = {**_AGAINST, "cost": f"cost, {currency}"}
     if not any(point.missed for point in shown):
@@ -143,7 +143,7 @@ def against(shown: Sequence[Point], currency: str) -> Mapping[str, str]:
 
 
 def front(shown: Sequence[Point], other: str) -> list[Point]:
-    """Return the points that no other one beats in carbon and `other` at once, by carbon.
+    """Return the points that no other point beats in both carbon and `other`, by carbon.
 
     `other` is a field of the points; of equal points the first is kept.
     """
@@ -155,9 +155,9 @@ def front(shown: Sequence[Point], other: str) -> list[Point]:
 
 
 def marked(results: Results, shown: Sequence[Point]) -> list[Policy]:
-    """Return the policies that plots tell apart: all as long as there are colours.
+    """Return the policies with distinct colours: all if there are enough colours.
 
-    Beyond that baseline, least carbon, and those on a front.
+    Otherwise the baseline, the least carbon, and those on a front.
     """
     others = [policy for policy in results.policies if policy != results.baseline]
     if len(others) <= len(POLICY_COLOURS):
@@ -168,7 +168,7 @@ def marked(results: Results, shown: Sequence[Point]) -> list[Policy]:
 
 
 def power(run: FinishedRun) -> Mapping[Policy, HourlyValues]:
-    """Return the cluster's power in kW hour by hour, with the first seed."""
+    """Return the cluster's power in kW by hour, with the first seed."""
     parts = [f"energy_{part}_j" for part in ("active", "idle", "sleep", "wake")]
     columns = ["policy", "hour", "length_s", *parts]
     by_name = {policy.name: policy for policy in run.results.policies}
@@ -180,10 +180,10 @@ def power(run: FinishedRun) -> Mapping[Policy, HourlyValues]:
         needed = int(hour.max()) + 1
         length_s = _longer(length_s, needed)
         np.maximum.at(length_s, hour, _numbers(batch, "length_s"))
-        for name, mine in _by_policy(batch).items():
+        for name, rows in _by_policy(batch).items():
             policy = by_name[name]
             joules[policy] = _longer(joules[policy], needed)
-            np.add.at(joules[policy], hour[mine], energy_j[mine])
+            np.add.at(joules[policy], hour[rows], energy_j[rows])
     hours = np.append(np.arange(length_s.size), length_s.sum() / SECONDS_PER_HOUR)
     watts = {policy: _longer(each, length_s.size) / length_s for policy, each in joules.items()}
     return {
@@ -201,8 +201,8 @@ def carbon_of_grid(run: FinishedRun) -> Mapping[str, HourlyValues]:
         hours = _numbers(batch, "time_s") / SECONDS_PER_HOUR
         values = _numbers(batch, "carbon_g_per_kwh")
         for zone in dict.fromkeys(zones.tolist()):
-            mine = zones == zone
-            found.setdefault(zone, []).append((hours[mine], values[mine]))
+            in_zone = zones == zone
+            found.setdefault(zone, []).append((hours[in_zone], values[in_zone]))
     courses = {}
     for zone, parts in found.items():
         hours, values = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -212,15 +212,15 @@ def carbon_of_grid(run: FinishedRun) -> Mapping[str, HourlyValues]:
 
 
 def waits(run: FinishedRun) -> Waits:
-    """Return how the waits are spread, with all seeds; jobs that never began are in no share."""
+    """Return the distribution of waits over all seeds; no share includes jobs that never began."""
     by_name = {policy.name: policy for policy in run.results.policies}
     counts = {policy: np.zeros(_WAIT_BINS + 1) for policy in by_name.values()}
     jobs = dict.fromkeys(counts, 0)
     for batch in _batches(run, "jobs", ["policy", "wait_s"], is_first_seed=False):
         wait_s = _numbers(batch, "wait_s")
-        for name, mine in _by_policy(batch).items():
-            jobs[by_name[name]] += mine.size
-            began_s = wait_s[mine][~np.isnan(wait_s[mine])]
+        for name, rows in _by_policy(batch).items():
+            jobs[by_name[name]] += rows.size
+            began_s = wait_s[rows][~np.isnan(wait_s[rows])]
             minute = np.ceil((began_s - _ROUNDING_S) / _MINUTE_S)
             places = np.clip(minute, 0, _WAIT_BINS).astype(np.int64)
             counts[by_name[name]] += np.bincount(places, minlength=_WAIT_BINS + 1)
@@ -228,7 +228,7 @@ def waits(run: FinishedRun) -> Waits:
         policy: 100.0 * np.cumsum(each) / max(jobs[policy], 1) for policy, each in counts.items()
     }
     last = max(int(np.searchsorted(each, min(SHOWN_PCT, each[-1]))) for each in shares.values())
-    last = last or _WAITS_OF_NOBODY
+    last = last or _SHOWN_WITHOUT_WAITS
     shown = np.arange(0, last + 1, max(-(-last // _WAIT_POINTS), 1))
     shown = np.append(shown, last) if shown[-1] < last else shown
     return Waits(

@@ -1,5 +1,5 @@
-"""Published results, run again by their own protocol: the paper's figure beside ours.
+"""Published results, run again by their own protocol and compared with ours.
 
-A file or two for each. Imports `runs`, `world`, `scenario`, `formats`, `phase_jobs`, `compiling`
+Each has one or two files. Imports `runs`, `world`, `scenario`, `formats`, `phase_jobs`, `compiling`
 and `policy.py`. Begin with `tables.py` and `gaia.py`.
 """

@@ -3,10 +3,10 @@
 Hanafy, Liang, Bashir, Irwin, Shenoy, "CarbonScaler: Leveraging Cloud Workload Elasticity for
 Optimizing Carbon-Efficiency", Proc. ACM Meas. Anal. Comput. Syst. 7(3), 2023; code
 umassos/CarbonScaler. The paper saves 51 % against running at once, 37 % against suspend-resume and
-8 % against the best static size, on intensities that are not at hand. Here its profile nbody100k
-runs on every day of 2023 in Ontario and in Germany, and the figures to meet are those of the same
-protocol run before by other code. The greedy is the policies' own; a job of one size that may
-pause is the greedy with that size alone.
+8 % against the best static size, on intensities that are not available. Here its profile nbody100k
+runs on 363 days of 2023 in Ontario and in Germany. The figures to reproduce come from other code
+that ran the same protocol before. The greedy algorithm is the policies' own; a job of one size
+that may pause is the greedy algorithm with only that size.
 """
 
 from collections.abc import Iterator
@@ -28,25 +28,25 @@ FIRST_HOUR = 17_520  # row of the carbon files: 2023-01-01 00:00 UTC
 STARTS = 363  # a day apart
 WORK_H, DEADLINE_H = 24, 36  # hours on one node, hours from the start
 
-TOLERANCE = 0.05  # percentage points: all digits of the figures to meet
+TOLERANCE = 0.05  # percentage points: all digits of the known figures
 BASELINES = ("agnostic", "suspend-resume", "best static size", "best static size of each job")
 SAVED = {"CA-ON": (47.9, 34.4, 3.1, 1.2), "DE-LU": (25.0, 16.0, 1.1, 0.5)}  # %
 BEST_STATIC = {"CA-ON": 4, "DE-LU": 3}  # nodes
 
 
 class ScalingProfile(NamedTuple):
-    """What an elastic job does with 1, 2, … nodes, [K]."""
+    """Throughput and power of an elastic job on 1, 2, … nodes, [K]."""
 
     work_per_h: Floats  # iterations
     power_w: Floats  # of all its nodes
 
     def only(self, nodes: int) -> "ScalingProfile":
-        """Return the profile of the same job that has this many nodes or none."""
+        """Return the profile of the same job with either `nodes` nodes or none."""
         return ScalingProfile(*(column[nodes - 1 : nodes] for column in self))
 
 
 def reproduce(data: Path) -> list[ComparedLine]:
-    """Return the figures to meet beside ours; raise BadInput when a file cannot be read."""
+    """Return the known figures and ours; raise BadInput if a file cannot be read."""
     profile = read_profile(data / "carbonscaler-profiles" / "nbody100k.csv")
     return [line for zone in SAVED for line in _lines(zone, read_windows(data, zone), profile)]
 
@@ -66,12 +66,12 @@ def _lines(zone: str, carbon_g_per_kwh: Floats, profile: ScalingProfile) -> Iter
 
 
 def emitted_g(carbon_g_per_kwh: Floats, profile: ScalingProfile, work: float) -> Floats:
-    """Return what each job emits when it is scaled by the greedy, [B] of hours [B,S].
+    """Return the grams that each job emits under the greedy algorithm, [B] of hours [B,S].
 
-    Raises BadInput where a job cannot be done within its hours.
+    Raises BadInput if a job cannot be done within its hours.
     """
-    asked = np.full(carbon_g_per_kwh.shape[0], work)
-    share = carbon_scaler(carbon_g_per_kwh, *profile, asked)
+    wanted = np.full(carbon_g_per_kwh.shape[0], work)
+    share = carbon_scaler(carbon_g_per_kwh, *profile, wanted)
     done = share.sum(axis=1) @ np.diff(profile.work_per_h, prepend=0.0)
     if not np.allclose(done, work):
         raise BadInput(f"{work:g} of work cannot be done within {carbon_g_per_kwh.shape[1]} h")
@@ -88,7 +88,7 @@ def read_windows(data: Path, zone: str) -> Floats:
 
 
 def read_profile(path: Path) -> ScalingProfile:
-    """Return the profile in a file of CarbonScaler's; raise BadInput listing rows at fault."""
+    """Return the profile in CarbonScaler's file; raise BadInput that lists faulty rows."""
     table = read_table(path)
     require_columns(table, ("nodes", "throughput", "power"))
     figures, faults = [], []

@@ -1,9 +1,9 @@
 """DeepRM's job queue and its heuristics, at four rates of arrival, every job counted.
 
 Mao, Alizadeh, Menache, Kandula, "Resource Management with Deep Reinforcement Learning", HotNets
-2016; code hongzimao/deeprm. As there: 100 unseen sequences of 50 steps, made with one seed. Unlike
-its default a sequence ends when its jobs are done, not when their arrivals are; what that default
-makes of the same schedules is told beside it.
+2016; code hongzimao/deeprm. As there, 100 unseen sequences of 50 steps are drawn with one seed.
+Unlike in its default, a sequence ends when its jobs are done, not with the last arrival; the
+default's figures for the same schedules are compared too.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ import numpy as np
 from greensched_policies.costs.cost import Integers
 from greensched_simulator.compiling.compiled import fast
 from greensched_simulator.reproductions.deeprm_environment import (
-    NOBODY,
+    NO_JOB,
     NOT_PLACED,
     RESOURCES,
     SLOTS,
@@ -34,10 +34,10 @@ TITLE = "DeepRM's heuristics, 100 unseen sequences, all jobs counted (Mao et al.
 SEED = 314_159  # of the unseen sequences
 SEQUENCES, STEPS = 100, 50
 SHORT_SHARE = 0.8
-SHORT, LONG = (1, 4), (10, 16)  # steps, the second excluded, as in all that follow
+SHORT, LONG = (1, 4), (10, 16)  # steps; the upper end is excluded, here and below
 DOMINANT, OTHER = (5, 11), (1, 3)  # units
-# Seeds of the random actions, 0 and on. The first 100 alone come out 2.2 standard errors low at
-# rate 0.8 (9.746), the others in between.
+# Seeds of the random actions, from 0. The first 100 alone are 2.2 standard errors low at rate 0.8
+# (9.746), and less off at the other rates.
 ACTION_SEEDS = 300
 ACTIONS_AT_ONCE = 256
 AS_LONG_AS_IT_TAKES = 2**62  # steps
@@ -46,8 +46,8 @@ AS_LONG_AS_IT_TAKES = 2**62  # steps
 ALIGNMENT_SHARE = {"SJF": 0.0, "Packer": 0.5, "Tetris": 1.0}
 
 JOBS = {0.6: 2976, 0.7: 3446, 0.8: 3904, 0.9: 4372}
-# Mean slowdown, completion time and wait over all jobs, as DeepRM's code gives them under Python 3;
-# of three of the waits there is no record.
+# Mean slowdown, completion time and wait over all jobs, from DeepRM's code under Python 3; three of
+# the waits are not recorded.
 PUBLISHED: dict[float, dict[str, tuple[float, ...]]] = {
     0.6: {
         "SJF": (4.152, 14.18, 9.94), "Packer": (9.212, 21.38, 17.14),
@@ -67,13 +67,13 @@ PUBLISHED: dict[float, dict[str, tuple[float, ...]]] = {
     },
 }  # fmt: skip
 FIGURES = ("slowdown", "completion, steps", "wait, steps")
-TOLERANCES = (0.0005, 0.005, 0.005)  # the digits that are printed
-# Mean slowdown over that many seeds of the actions, and its standard deviation from seed to seed.
+TOLERANCES = (0.0005, 0.005, 0.005)  # the printed digits
+# Mean slowdown over RANDOM_SEEDS seeds of the actions, and its standard deviation over seeds.
 RANDOM_SEEDS = 100
 RANDOM = {0.6: (8.54, 0.10), 0.7: (9.01, 0.12), 0.8: (9.78, 0.11), 0.9: (10.64, 0.12)}
-STANDARD_ERRORS = 2.0  # that two means of so many seeds may lie apart
-# Mean slowdown of the jobs that count, and percent of those that do not, where a sequence ends with
-# its arrivals and only jobs that have been placed count.
+STANDARD_ERRORS = 2.0  # by which the two means may differ
+# Mean slowdown of the placed jobs, and percent of jobs not placed, if a sequence ends with its
+# arrivals.
 CUT_OFF_RATE = 0.7
 CUT_OFF = {"SJF": (3.48, 28.5), "Tetris": (4.46, 47.2)}
 PERCENT_TOLERANCE = 0.05
@@ -82,7 +82,7 @@ Play = Callable[[DeepRmState, JobSequence], None]
 
 
 class DeepRmMeans(NamedTuple):
-    """Means over the jobs of all sequences that have been placed, and their share of all."""
+    """Means over the placed jobs of all sequences, and their share of all jobs."""
 
     slowdown: float
     completion_steps: float
@@ -91,7 +91,7 @@ class DeepRmMeans(NamedTuple):
 
 
 def reproduce(data: Path | None) -> list[ComparedLine]:
-    """Return the published figures beside ours; `data` is not needed."""
+    """Return the published figures and ours; `data` is not needed."""
     lines = []
     for rate, jobs in JOBS.items():
         sequences = draw_sequences(rate)
@@ -105,7 +105,7 @@ def reproduce(data: Path | None) -> list[ComparedLine]:
 
 
 def draw_sequences(rate: float) -> list[JobSequence]:
-    """Return the unseen sequences at a rate, which is the chance that a job comes in a step."""
+    """Return the unseen sequences at a rate: the probability that a job arrives in a step."""
     random = np.random.RandomState(SEED)
     sequences = []
     for _ in range(SEQUENCES):
@@ -114,13 +114,15 @@ def draw_sequences(rate: float) -> list[JobSequence]:
         for arrival in range(STEPS):
             if random.rand() < rate:
                 length[arrival], demand[arrival] = draw_job(random)
-        length[0] = 0  # drawn like the others, but the clock has passed it before anybody looks
+        length[0] = (
+            0  # drawn like the others, but the clock passes step 0 before its arrival is checked
+        )
         sequences.append(JobSequence(length, demand))
     return sequences
 
 
 def draw_job(random: np.random.RandomState) -> tuple[int, list[int]]:
-    """Return length in steps and demand in units of one job."""
+    """Return one job's length in steps and its demand in units."""
     length = random.randint(*(SHORT if random.rand() < SHORT_SHARE else LONG))
     dominant = random.randint(RESOURCES)
     demand = [
@@ -132,11 +134,11 @@ def draw_job(random: np.random.RandomState) -> tuple[int, list[int]]:
 
 @fast
 def best_fitting(state: DeepRmState, work: JobSequence, alignment_share: float) -> int:
-    """Return the slot of the job with the largest score, VOID where none fits from now on."""
+    """Return the slot of the job with the largest score; VOID if none fits from now on."""
     best, chosen = 0.0, VOID
     for place in range(SLOTS):
         job = state.slots[place]
-        if job != NOBODY and fits(state, work, job, 0):
+        if job != NO_JOB and fits(state, work, job, 0):
             alignment = 0
             for resource in range(RESOURCES):
                 alignment += state.free[0, resource] * work.demand[job, resource]
@@ -149,14 +151,14 @@ def best_fitting(state: DeepRmState, work: JobSequence, alignment_share: float) 
 
 @fast
 def follow_rule(state: DeepRmState, work: JobSequence, alignment_share: float, end: int) -> None:
-    """Place the best fitting job, step by step, until all are done or the clock is at `end`."""
+    """Place the best fitting jobs until all are done or the clock is at `end`."""
     while not is_done(state, work) and state.clock[0] < end:
         step(state, work, best_fitting(state, work, alignment_share))
 
 
 @fast
 def follow_actions(state: DeepRmState, work: JobSequence, actions: Integers) -> bool:
-    """Do the actions in their order; True when all jobs are done, False where more are needed."""
+    """Do the actions in order; return True if all jobs are done, False if more are needed."""
     for action in actions:
         if is_done(state, work):
             return True
@@ -165,12 +167,12 @@ def follow_actions(state: DeepRmState, work: JobSequence, actions: Integers) -> 
 
 
 def by_rule(name: str, end: int = AS_LONG_AS_IT_TAKES) -> Play:
-    """Return what plays a sequence by the rule `name`."""
+    """Return a function that plays a sequence by the rule `name`."""
     return lambda state, work: follow_rule(state, work, ALIGNMENT_SHARE[name], end)
 
 
 def at_random(seed: int) -> Play:
-    """Return what plays sequences by actions at random: any slot, or none."""
+    """Return a function that plays sequences by random actions: any slot, or none."""
     random = np.random.default_rng(seed)
 
     def play(state: DeepRmState, work: JobSequence) -> None:
@@ -181,7 +183,7 @@ def at_random(seed: int) -> Play:
 
 
 def measure(sequences: list[JobSequence], play: Play) -> DeepRmMeans:
-    """Return what became of the jobs of all sequences together."""
+    """Return the means over the jobs of all sequences together."""
     states = [begin(work) for work in sequences]
     for state, work in zip(states, sequences, strict=True):
         play(state, work)

@@ -1,10 +1,10 @@
-"""A saving that comes from the bill alone: EcoKube's comparison, as a trap for our own.
+"""A saving that comes from the bill alone: EcoKube's comparison, as a check of our own.
 
 EcoKube, TDIS 2026, code Large-scale-Sustainable-Computing-LSC/EcoKube: 45 % less carbon than
-Kubernetes' default on eight nodes in NL, FR and DE. There the baselines, and only they, are billed
-at 300 g/kWh and a PUE of 1.18, and the policy at the grids of its nodes. Its nodes and jobs are not
-at hand. Ours are made up, at the intensities that its jobs met, which were constant; what is shown
-is what such a bill makes of equal decisions, whatever they are.
+Kubernetes' default on eight nodes in NL, FR and DE. There only the baselines are billed at
+300 g/kWh and a PUE of 1.18; the policy is billed at the grids of its nodes. Its nodes and jobs are
+not available. Ours are synthetic, at the constant intensities that its jobs met. They show the
+saving that such a bill reports for equal decisions, whatever these are.
 """
 
 from collections.abc import Mapping
@@ -23,22 +23,22 @@ from greensched_simulator.world.scenario_loading import parse_scenario
 from greensched_simulator.world.world import World, build_world
 
 NEEDS_DATA = False
-TITLE = "EcoKube's bill, in a made-up world of eight nodes (TDIS 2026)"
-# What Kubernetes does without us, then a rule that looks at carbon only.
+TITLE = "EcoKube's bill, in a synthetic world of eight nodes (TDIS 2026)"
+# Kubernetes without GreenSched, then a rule that considers only carbon.
 POLICIES = policies_named("run-now+kubernetes-default, run-now+least-carbon")
-ELSEWHERE_G_PER_KWH, ELSEWHERE_PUE = 300.0, 1.18  # what the baselines are billed at
+ELSEWHERE_G_PER_KWH, ELSEWHERE_PUE = 300.0, 1.18  # at which the baselines are billed
 GRIDS_G_PER_KWH = {"NL": 168.5, "FR": 22.1, "DE": 205.5}  # the last values of EcoKube's traces
 THREE_GRIDS = {"NL": 3, "FR": 2, "DE": 3}  # nodes
 ONE_GRID = {"DE": 8}
 PUE = 1.12
-# EcoKube's code run again, all nodes on the German grid, 1,000 jobs: what Kubernetes' default
-# emits as it is billed there, and billed as the policy is.
+# EcoKube's code run again, all nodes on the German grid, 1,000 jobs: emissions of Kubernetes'
+# default as billed there, and if billed like the policy.
 AS_SHIPPED_G, BILLED_ALIKE_G = 32_417.0, 22_108.0
-TOLERANCE = 1.0  # points: in these figures is the PUE of sites that are not at hand
+TOLERANCE = 1.0  # points: these figures include the PUE of sites that are not available
 
 
 class EcoKubeCase(NamedTuple):
-    """A world, and what the two policies do there."""
+    """A world, and the schedules of the two policies there."""
 
     world: World
     baseline: Schedule
@@ -47,9 +47,9 @@ class EcoKubeCase(NamedTuple):
 
 
 def reproduce(data: Path | None = None) -> list[ComparedLine]:
-    """Return what equal decisions save, which is nothing if both are billed alike; needs no data.
+    """Return the saving of equal decisions, which is 0 if both are billed alike; needs no data.
 
-    Where the baseline is billed elsewhere, it is what EcoKube's code makes of equal decisions.
+    If the baseline is billed elsewhere, it is the saving that EcoKube's code reports.
     """
     three = case_of(scenario_of(THREE_GRIDS))
     one = case_of(scenario_of(ONE_GRID, ELSEWHERE_PUE))
@@ -66,7 +66,7 @@ def reproduce(data: Path | None = None) -> list[ComparedLine]:
 
 
 def scenario_of(nodes: Mapping[str, int], pue: float = PUE) -> Scenario:
-    """Return a made-up day on so many equal nodes by zone, 40 % of whose cores are asked for."""
+    """Return a synthetic day on equal nodes, `nodes` by zone; 40 % of their cores are requested."""
     machine = {"hardware": "epyc-7763-1s", "cpu_cores": 128, "memory": "512Gi", "pue": pue}
     return parse_scenario({
         "name": "eight-nodes",
@@ -86,16 +86,16 @@ def scenario_of(nodes: Mapping[str, int], pue: float = PUE) -> Scenario:
 
 
 def case_of(scenario: Scenario) -> EcoKubeCase:
-    """Return what the two policies do in a scenario."""
+    """Return the schedules of the two policies in a scenario."""
     world = build_world(scenario)
     baseline, carbon_aware = (simulate(world, policy) for policy in POLICIES)
     return EcoKubeCase(world, baseline, carbon_aware, billed_until_s(world, baseline, carbon_aware))
 
 
 def saving_percent(case: EcoKubeCase, other: Schedule, *, billed_elsewhere: bool = False) -> float:
-    """Return what a schedule seems to save against the baseline, which may be billed elsewhere.
+    """Return a schedule's reported saving against the baseline, which may be billed elsewhere.
 
-    A comparison that tells anything but 0 of the baseline's own schedule bills them differently.
+    If it is not 0 for the baseline's own schedule, the comparison bills the two differently.
     """
     baselines = elsewhere(case.world) if billed_elsewhere else case.world
     baseline_g = carbon_g(baselines, case.baseline, case.until_s)
@@ -103,13 +103,13 @@ def saving_percent(case: EcoKubeCase, other: Schedule, *, billed_elsewhere: bool
 
 
 def carbon_g(world: World, schedule: Schedule, until_s: float) -> float:
-    """Return the carbon of a schedule, active and idle, as it is billed in a world."""
+    """Return the carbon of a schedule, active and idle, as billed in a world."""
     total = total_bill(bill_of(world, schedule, until_s))
     return total.carbon_active_g + total.carbon_idle_g
 
 
 def elsewhere(world: World) -> World:
-    """Return the world as EcoKube's baselines are billed: another grid and PUE, the same nodes."""
+    """Return the world with the grid and PUE at which EcoKube's baselines are billed."""
     nodes, grids = world.nodes, world.grids
     return world._replace(
         nodes=nodes._replace(pue=np.full_like(nodes.pue, ELSEWHERE_PUE)),

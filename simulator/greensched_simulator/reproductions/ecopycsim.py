@@ -1,10 +1,10 @@
-"""EcoPyCSim's set-up of 300 jobs on ten farms of ten servers, under rules that learn nothing.
+"""EcoPyCSim's set-up of 300 jobs on ten farms of ten servers, under rules without learning.
 
 Code clementmaxwell/EcoPyCSim. A job is a graph of tasks; a task takes one of the ten virtual
-machines of a server that is chosen for it, and where none is free it is rejected, and with it all
-of its job that has not started. Idle servers cost nothing, and what a farm pays for its power
-depends on how much it draws. Neither time nor price has a unit there; time is taken to be in
-seconds. The trace is not at hand: a table made up with one seed stands in for it.
+machines of the server that is chosen for it. If none is free, the task and all of its job that has
+not started are rejected. Idle servers cost nothing, and a farm's price of power depends on its
+power. Time and price have no unit there; seconds are assumed. The trace is not available: a
+synthetic table, drawn with one seed, replaces it.
 """
 
 import heapq
@@ -20,9 +20,14 @@ from greensched_simulator.reproductions.tables import NOT_PUBLISHED, ComparedLin
 NEEDS_DATA = False
 TITLE = "EcoPyCSim, 300 jobs, 10 farms of 10 servers (clementmaxwell/EcoPyCSim)"
 JOBS, TASKS = 300, 2700
-ROWS_AT_ONCE = 300  # of the table; a job that a border cuts is two
+ROWS_AT_ONCE = 300  # of the table; a job that a block's end cuts counts as two
 CPU_REQUESTS = (0.0125, 0.025, 0.0312, 0.0625, 0.125)
-RAM_REQUESTS = (0.0159, 0.0318, 0.0636, 0.1)  # drawn, but a machine of its own always has it
+RAM_REQUESTS = (
+    0.0159,
+    0.0318,
+    0.0636,
+    0.1,
+)  # drawn, but a task's machine always has enough
 TASKS_A_JOB = (1.9, 0.9)  # of the lognormal distribution
 TABLE_SEED, ARRIVAL_SEED = 1, 0
 BETWEEN_ARRIVALS_S = 2.0
@@ -31,13 +36,13 @@ RUNS = 6  # each with its own graphs and runtimes, whose seeds are not published
 
 FARMS, SERVERS_A_FARM, MACHINES_A_SERVER = 10, 10, 10
 SERVERS = FARMS * SERVERS_A_FARM
-MACHINE_CPU = 0.1  # of a machine that is taken, beside what its task asks for
+MACHINE_CPU = 0.1  # of a taken machine, in addition to its task's request
 ALPHA = (0.62, 0.31, 0.44, 0.41, 0.67, 0.64, 0.75, 0.34, 0.51, 0.31)  # of each farm's servers
 STATIC_POWER = 0.035
 LOW_PRICE, HIGH_PRICE, HIGH_ABOVE_POWER = 5.91, 8.27, 1.5
 
-# Of the authors' code on the same table; edges that it adds where a job has more than five first
-# tasks, or a task without any edge, are left out.
+# From the authors' code on the same table, without the edges that it adds to jobs with more than
+# five first tasks and to tasks without edges.
 PUBLISHED_PRICE = {"first fit": 935.0, "random": 3171.0, "always server 0": 365.0}
 PRICE_TOLERANCE = 0.03  # share
 PUBLISHED_DONE = {"first fit": 2700.0}
@@ -45,7 +50,7 @@ _NOWHERE = -1
 
 
 class Job(NamedTuple):
-    """A graph of tasks, each with what it asks for and how long it runs."""
+    """A graph of tasks, each with its request and runtime."""
 
     arrival_s: float
     cpu: tuple[float, ...]
@@ -54,16 +59,16 @@ class Job(NamedTuple):
 
 
 class RuleOutcome(NamedTuple):
-    """What a rule made of the jobs."""
+    """The outcome of all jobs under a rule."""
 
-    price_at_decisions: float  # each interval at the price at its end, as the code adds it up
+    price_at_decisions: float  # each interval at the price at its end, as in the code
     price: float  # each interval at its own price, to the last departure
     tasks_done: float
     jobs_done: float  # with all of their tasks
 
 
 class TaskEvent(NamedTuple):
-    """A task is ready for a server, or leaves the machine it was on; earlier ones come first."""
+    """A task becomes ready for a server or leaves its machine; ordered by time."""
 
     at_s: float
     order: int
@@ -74,7 +79,7 @@ class TaskEvent(NamedTuple):
 
 
 class Farms:
-    """All servers with their virtual machines, and what their power costs now."""
+    """All servers with their virtual machines, and the current price of their power."""
 
     def __init__(self) -> None:
         self._taken = [[0.0] * MACHINES_A_SERVER for _ in range(SERVERS)]
@@ -83,15 +88,15 @@ class Farms:
 
     @property
     def price(self) -> float:
-        """Return what all farms pay, for each second."""
+        """Return the price that all farms pay per second."""
         return round(sum(self._price), 2)
 
     def has_room(self, server: int) -> bool:
-        """Tell whether a machine of the server is free."""
+        """Return whether a machine of the server is free."""
         return 0.0 in self._taken[server]
 
     def host(self, server: int, cpu: float) -> int:
-        """Put a task onto the first free machine of a server, and return which it is."""
+        """Put a task on the first free machine of a server, and return that machine."""
         machine = self._taken[server].index(0.0)
         self._set(server, machine, MACHINE_CPU + cpu)
         return machine
@@ -112,20 +117,20 @@ Choose = Callable[[Farms], int]
 
 
 def server_power(cpu: float, alpha: float) -> float:
-    """Return the power of a server whose taken machines come to `cpu`, every step rounded."""
+    """Return the power of a server whose taken machines sum to `cpu`, rounded at every step."""
     utilisation = round(cpu / MACHINES_A_SERVER, 2)
     static = STATIC_POWER if utilisation > 0 else 0.0
     return round(static + round(alpha * utilisation, 2), 2)
 
 
 def farm_price(powers: list[float]) -> float:
-    """Return what a farm pays for the power of its servers."""
+    """Return the price that a farm pays for its servers' power."""
     power = round(sum(powers), 2)
     return round(power * (LOW_PRICE if power <= HIGH_ABOVE_POWER else HIGH_PRICE), 2)
 
 
 def reproduce(data: Path | None) -> list[ComparedLine]:
-    """Return the published figures beside ours; `data` is not needed."""
+    """Return the published figures and ours; `data` is not needed."""
     return [line for name in PUBLISHED_PRICE for line in _lines(name)]
 
 
@@ -142,7 +147,7 @@ def _lines(name: str) -> Iterator[ComparedLine]:
 
 
 def chooser(name: str, seed: int) -> Choose:
-    """Return the rule that chooses a server for each task; what it draws is of that seed."""
+    """Return the rule that chooses a server for each task, drawing with `seed`."""
     random = np.random.default_rng([seed, 1])
     return {
         "first fit": first_fit,
@@ -152,12 +157,12 @@ def chooser(name: str, seed: int) -> Choose:
 
 
 def first_fit(farms: Farms) -> int:
-    """Return the first server with a free machine, or the first of all."""
+    """Return the first server with a free machine; server 0 if there is none."""
     return next((server for server in range(SERVERS) if farms.has_room(server)), 0)
 
 
 def make_jobs(seed: int) -> list[Job]:
-    """Return the jobs of the table, with graphs and runtimes of that seed."""
+    """Return the jobs of the table, with graphs and runtimes drawn with `seed`."""
     random = np.random.default_rng([seed, 0])
     requests = read_requests()
     pauses = np.random.RandomState(ARRIVAL_SEED).exponential(BETWEEN_ARRIVALS_S, len(requests))
@@ -176,7 +181,7 @@ def make_jobs(seed: int) -> list[Job]:
 
 
 def read_requests() -> list[tuple[float, ...]]:
-    """Return the cpu that each task of each job asks for."""
+    """Return the CPU request of each task of each job."""
     random = np.random.default_rng(TABLE_SEED)
     rows: list[tuple[int, float]] = []
     jobs: list[tuple[float, ...]] = []
@@ -195,7 +200,7 @@ def read_requests() -> list[tuple[float, ...]]:
 
 
 def draw_children(tasks: int, random: np.random.Generator) -> tuple[tuple[int, ...], ...]:
-    """Return the tasks that wait for each task, by edges drawn at random, from low to high."""
+    """Return the tasks that wait for each task, by random edges from lower to higher numbers."""
     edges = 2 * tasks if tasks > 5 else tasks if tasks > 2 else tasks - 1
     parent, child = np.triu_indices(tasks, 1)
     children: list[list[int]] = [[] for _ in range(tasks)]
@@ -205,7 +210,7 @@ def draw_children(tasks: int, random: np.random.Generator) -> tuple[tuple[int, .
 
 
 def play(jobs: list[Job], choose: Choose) -> RuleOutcome:
-    """Offer each task to the rule when it is ready, and return what came of all."""
+    """Offer each task to the rule when it is ready, and return the outcome of all."""
     return _Run(jobs).play(choose)
 
 

@@ -2,9 +2,9 @@
 
 Hanafy, Liang, Bashir, Irwin, Shenoy, "Going Green for Less Green: Optimizing the Cost of Reducing
 Cloud Carbon Emissions", ASPLOS 2024; code umassos/GAIA. Its artifact works in ticks of 5 s: no
-capacity limit, no idle power, one watt a core; jobs under 2 h may wait 6 h, all others 24 h, and
-what a policy is told of a runtime is the mean of the job's queue. Lowest-Slot, Lowest-Window and
-Carbon-Time are the rules of the catalogue; Ecovisor and Wait-Awhile pause, and stand here.
+capacity limit, no idle power, one watt per core. Jobs under 2 h may wait 6 h, all others 24 h. A
+policy estimates each runtime as the mean of the job's queue. Lowest-Slot, Lowest-Window and
+Carbon-Time are the catalogue's rules; Ecovisor and Wait-Awhile pause jobs and are defined here.
 """
 
 from pathlib import Path
@@ -27,16 +27,18 @@ NEEDS_DATA = True
 TITLE = "GAIA, pai_1k, queues 6x24 (Hanafy et al., ASPLOS 2024)"
 TICK_S = 5.0
 HOUR = 720  # ticks
-SHORT = 2 * HOUR  # jobs below it are of the short queue
+SHORT = 2 * HOUR  # shorter jobs are in the short queue
 WAIT = {"short": 6 * HOUR, "long": 24 * HOUR}
 DAY = 24 * HOUR
-AT_ONCE = 1024  # jobs whose starts are compared together; more fall out of the processor's cache
+AT_ONCE = (
+    1024  # jobs whose starts are compared together; more do not fit into the processor's cache
+)
 FIRST_HOUR, HOURS = 24_544, 720  # rows of the carbon files: from 2023-10-20 16:00 UTC on
 ECOVISOR_PERCENTILE = 30
 
 TOLERANCES = (0.0005, 0.01)  # share of carbon, hours
-# The authors' code, run again: carbon relative to no wait, mean wait in hours; the waits of the
-# last two are those of jobs, not of the pieces that the artifact averages.
+# From the authors' code, run again: carbon relative to no wait, and mean wait in hours. The
+# last two policies' waits are means over jobs; the artifact averages over pieces.
 PUBLISHED: dict[str, dict[str, tuple[float, float]]] = {
     "CA-ON": {
         "lowest-slot": (0.7682, 5.05), "lowest-window": (0.7094, 5.61),
@@ -74,10 +76,10 @@ class GaiaJobs(NamedTuple):
 
 
 class Shifted(NamedTuple):
-    """What a policy made of the jobs, [J]."""
+    """The carbon and waits of jobs under a policy, [J]."""
 
     carbon: Floats  # intensity summed over the ticks run, per core
-    wait: Floats  # ticks from arrival to finish less the length
+    wait: Floats  # ticks from arrival to finish, minus the length
 
 
 TickRun = tuple[int, int]  # first tick, ticks
@@ -91,7 +93,7 @@ class Carbon:
         self._sums = np.concatenate([[0.0], np.cumsum(hourly)]) * HOUR
 
     def at(self, tick: Integers) -> Floats:
-        """Return the intensity that holds at each tick."""
+        """Return the intensity at each tick."""
         found: Floats = self.hourly[np.minimum(tick // HOUR, self.hourly.size - 1)]
         return found
 
@@ -113,7 +115,7 @@ class Carbon:
 
 
 def reproduce(data: Path) -> list[ComparedLine]:
-    """Return the published figures beside ours; raise BadInput when a file cannot be read."""
+    """Return the published figures and ours; raise BadInput if a file cannot be read."""
     jobs = read_jobs(data / "gaia-cluster-traces" / "pai_1k.csv.gz")
     lines = []
     for zone, published in PUBLISHED.items():
@@ -122,10 +124,10 @@ def reproduce(data: Path) -> list[ComparedLine]:
         for name, paper in published.items():
             shifted = shift(name, jobs, carbon)
             ours = float(jobs.cpus @ shifted.carbon) / base, float(shifted.wait.mean()) / HOUR
-            for figure, theirs, mine, tolerance in zip(
+            for figure, theirs, found, tolerance in zip(
                 ("carbon ÷ no wait", "mean wait, h"), paper, ours, TOLERANCES, strict=True
             ):
-                lines.append(ComparedLine(f"{zone} {name}", figure, theirs, mine, tolerance))
+                lines.append(ComparedLine(f"{zone} {name}", figure, theirs, found, tolerance))
     return lines
 
 
@@ -154,7 +156,7 @@ def read_column(data: Path, zone: str) -> Floats:
 
 
 def shift(name: str, jobs: GaiaJobs, carbon: Carbon) -> Shifted:
-    """Return what the policy `name` makes of the jobs, each alone with the grid."""
+    """Return the jobs' carbon and waits under the policy `name`, without a capacity limit."""
     if name in WHEN_RULES:
         start = started(name, jobs, carbon)
         return Shifted(carbon.over(start, jobs.length), (start - jobs.arrival).astype(float))
@@ -165,12 +167,12 @@ def shift(name: str, jobs: GaiaJobs, carbon: Carbon) -> Shifted:
 
 
 def waits_of(jobs: GaiaJobs) -> Integers:
-    """Return how many ticks each job may wait, [J]."""
+    """Return the ticks that each job may wait, [J]."""
     return np.where(jobs.length < SHORT, WAIT["short"], WAIT["long"])
 
 
 def started(name: str, jobs: GaiaJobs, carbon: Carbon) -> Integers:
-    """Return when each job starts by a rule of the catalogue, [J]."""
+    """Return each job's start by a rule of the catalogue, [J]."""
     start = jobs.arrival.copy()
     is_short = jobs.length < SHORT
     for queue, members in (("short", is_short), ("long", ~is_short)):
@@ -182,7 +184,7 @@ def started(name: str, jobs: GaiaJobs, carbon: Carbon) -> Integers:
 
 
 def paused(name: str, jobs: GaiaJobs, carbon: Carbon) -> list[list[TickRun]]:
-    """Return in which run segments each job runs by Ecovisor or Wait-Awhile."""
+    """Return each job's run segments under Ecovisor or Wait-Awhile."""
     pause = {"ecovisor": _ecovisor, "wait-awhile": _wait_awhile}[name]
     return [
         _joined(pause(int(arrival), int(length), int(wait), carbon))
@@ -191,7 +193,7 @@ def paused(name: str, jobs: GaiaJobs, carbon: Carbon) -> list[list[TickRun]]:
 
 
 def _joined(runs: list[TickRun]) -> list[TickRun]:
-    """Return runs in order of time, those that follow at once as one."""
+    """Return runs in order of time, with adjacent runs joined."""
     joined: list[TickRun] = []
     for first, ticks in sorted(runs):
         if joined and sum(joined[-1]) == first:
@@ -204,7 +206,7 @@ def _joined(runs: list[TickRun]) -> list[TickRun]:
 def _started(name: str, arrival: Integers, expected: int, wait: int, carbon: Carbon) -> Integers:
     """Return the starts that a rule of the catalogue chooses for jobs of one queue."""
     hours = np.arange(wait // HOUR + 1)
-    if name == "lowest-slot":  # now, or when an hour of the clock begins
+    if name == "lowest-slot":  # now, or at a full hour
         starts = (arrival[:, None] // HOUR + hours) * HOUR
         starts[:, 0] = arrival
     else:
@@ -229,8 +231,8 @@ def _started(name: str, arrival: Integers, expected: int, wait: int, carbon: Car
 def _ecovisor(arrival: int, length: int, wait: int, carbon: Carbon) -> list[TickRun]:
     """Run while the intensity is below the 30th percentile of the day after arrival.
 
-    After `wait` ticks of waiting a job runs on whatever the intensity: Souza et al., "Ecovisor",
-    ASPLOS 2023, as GAIA's artifact has it.
+    After `wait` ticks of waiting a job runs at any intensity: Souza et al., "Ecovisor", ASPLOS
+    2023, as in GAIA's artifact.
     """
     _, ticks, values = carbon.pieces(arrival, DAY)
     threshold = np.percentile(np.repeat(values, ticks), ECOVISOR_PERCENTILE)
@@ -247,7 +249,7 @@ def _ecovisor(arrival: int, length: int, wait: int, carbon: Carbon) -> list[Tick
 
 
 def _wait_awhile(arrival: int, length: int, wait: int, carbon: Carbon) -> list[TickRun]:
-    """Run in the cheapest ticks of those that the job may use, the earliest of equal ones.
+    """Run in the cleanest ticks that the job may use, the earliest of equal ones.
 
     Wiesner et al., "Let's Wait Awhile", Middleware 2021, interruptible; pausing is free.
     """

@@ -2,11 +2,11 @@
 
 Wiesner, Behnke, Scheinert, Gontarska, Thamsen, "Let's Wait Awhile: How Temporal Workload Shifting
 Can Reduce Carbon Emissions in the Cloud", Middleware 2021; code dos-group/lets-wait-awhile. Slots
-of half an hour in 2020, one watt a job, no capacity limit. What the artifact does is done here,
-its slips too: a window that would begin before the year drops its job, yet the sum is divided by
-365; and a window holds its deadline's own slot, so that even a job that may not be shifted may
+of half an hour in 2020, one watt per job, no capacity limit. The artifact's behaviour is kept,
+including two errors. A window that would begin before the year drops its job, but the sum is still
+divided by 365. A window includes its deadline's own slot, so even a job that may not be shifted may
 start one slot late. Lowest-Slot and Lowest-Window are the rules of the catalogue; interruptible
-jobs pause, and stand here.
+jobs, which pause, are defined here.
 """
 
 from collections.abc import Callable, Iterator
@@ -46,17 +46,17 @@ ERROR_SEEDS = range(10)
 
 FILES = {"DE": "ger_ci.csv.gz", "GB": "gb_ci.csv.gz", "FR": "fr_ci.csv.gz"}
 TOLERANCE = 0.01  # g/kWh for the intensity at 1:00, else percentage points
-# Those of the next workday with an error of 5 % stand in the authors' notebook; all others are
-# those of the protocol run before by other code.
+# The figures of the next workday with an error of 5 % are from the authors' notebook; all others
+# are from other code that ran the protocol before.
 NIGHTLY_HOURS = (2, 4, 6, 8)
 NIGHTLY_BASE = {"DE": 305.33, "GB": 184.10, "FR": 52.12}  # g/kWh
-NIGHTLY_SAVED: dict[str, dict[float, tuple[float, ...]]] = {  # %, by the error, of each shift
+NIGHTLY_SAVED: dict[str, dict[float, tuple[float, ...]]] = {  # %, by forecast error, for each shift
     "DE": {0.0: (2.80, 3.97, 7.52, 13.76), 0.05: (1.40, 2.20, 5.46, 11.74)},
     "GB": {0.0: (6.81, 8.61, 9.12, 10.41), 0.05: (4.77, 6.30, 6.74, 7.95)},
     "FR": {0.0: (4.72, 6.09, 7.13, 7.79), 0.05: (3.00, 4.08, 5.00, 5.58)},
 }
 SAVED_ONE_SLOT_LATE = {"DE": 0.14, "GB": 0.21, "FR": 0.15}  # %
-ML_SAVED: dict[str, dict[tuple[str, float], tuple[float, float]]] = {  # %: in one piece, in many
+ML_SAVED: dict[str, dict[tuple[str, float], tuple[float, float]]] = {  # %: in one piece, in pieces
     "DE": {
         ("next workday", 0.0): (5.93, 8.16), ("next workday", 0.05): (5.91, 7.93),
         ("semi-weekly", 0.0): (14.13, 18.50), ("semi-weekly", 0.05): (14.11, 18.11),
@@ -73,14 +73,14 @@ ML_SAVED: dict[str, dict[tuple[str, float], tuple[float, float]]] = {  # %: in o
 
 
 class MlJobs(NamedTuple):
-    """The jobs of scenario II in slots since the year began, [J]."""
+    """The jobs of scenario II in slots since the year's beginning, [J]."""
 
-    start: Integers  # when they would run without shifting
+    start: Integers  # without shifting
     length: Integers
 
 
 def reproduce(data: Path) -> list[ComparedLine]:
-    """Return the published figures beside ours; raise BadInput when a file cannot be read."""
+    """Return the published figures and ours; raise BadInput if a file cannot be read."""
     jobs = ml_jobs()
     lines: list[ComparedLine] = []
     for zone, name in FILES.items():
@@ -121,18 +121,18 @@ def _saved(shifted: float, base: float) -> float:
 
 
 def read_slots(path: Path) -> Floats:
-    """Return the intensity of each half hour from 2020 on, g/kWh; quarters between are left out."""
+    """Return the intensity of each half hour from 2020 on, g/kWh, without the quarters between."""
     column = WantedColumn("Time", "Carbon Intensity", CARBON_LIMITS_G_PER_KWH, is_utc=True)
     series = read_series(path, column)
-    times_s, values = series.times_s[:-1], series.values[:-1]  # the last is where the file ends
+    times_s, values = series.times_s[:-1], series.values[:-1]  # the last is the end of the file
     found: Floats = values[(times_s >= FIRST_S) & (times_s % SLOT_S == 0.0)]
     return found
 
 
 def forecasts(actual: Floats, error: float) -> list[Floats]:
-    """Return what is forecast with an error of a share of the series' mean, one for each seed.
+    """Return forecasts, one per seed, whose error is a share of the series' mean.
 
-    The whole series is known alike long before: an error grows with no lead time.
+    The error is the same for the whole series: it does not grow with the lead time.
     """
     if error == 0.0:
         return [actual]
@@ -157,7 +157,7 @@ def ml_jobs() -> MlJobs:
 
 
 def next_workday(finish: Integers) -> Integers:
-    """Return the slot until when who looks at results only at work can wait for them.
+    """Return the slot by which results are needed: the finish, or the next one in working hours.
 
     After 17:00 on a Friday that is Saturday at 9:00, as in the artifact.
     """
@@ -191,7 +191,7 @@ def _weekday(day: Integers) -> Integers:
 def nightly(actual: Floats, forecast: Floats, shift: int) -> float:
     """Return the mean intensity of the nightly runs that may move `shift` slots either way, g/kWh.
 
-    The first night is dropped where its window begins before the year, yet counts in the mean.
+    The first night is dropped if its window begins before the year, but counts in the mean.
     """
     first = np.arange(NIGHTLY_RUNS) * DAY + NIGHTLY_SLOT - shift
     starts = first[first >= 0, None] + np.arange(2 * shift + 1)
@@ -209,17 +209,17 @@ def in_one_piece(jobs: MlJobs, deadline: Integers, actual: Floats, forecast: Flo
 
 
 def in_pieces(jobs: MlJobs, deadline: Integers, actual: Floats, forecast: Floats) -> float:
-    """Return the intensity summed over the slots of jobs that pause at will, free of charge.
+    """Return the intensity summed over the slots of jobs that pause at will and at no cost.
 
-    A job runs in all slots no dearer than its dearest one: in more than it needs where some are
-    alike, as in the artifact.
+    A job runs in all slots no dirtier than its dirtiest one; if several are equal, in more slots
+    than it needs, as in the artifact.
     """
     slots = jobs.start[:, None] + np.arange(int((deadline - jobs.start).max()) + 1)
     is_in_time = slots <= deadline[:, None]
     slots = np.minimum(slots, deadline[:, None])
     seen = np.where(is_in_time, forecast[slots], np.inf)
-    dearest = np.take_along_axis(np.sort(seen, axis=1), jobs.length[:, None] - 1, axis=1)
-    return float(actual[slots][seen <= dearest].sum())
+    dirtiest = np.take_along_axis(np.sort(seen, axis=1), jobs.length[:, None] - 1, axis=1)
+    return float(actual[slots][seen <= dirtiest].sum())
 
 
 def _sum_over(values: Floats, begin: Integers, length: Integers) -> Floats:
@@ -230,7 +230,7 @@ def _sum_over(values: Floats, begin: Integers, length: Integers) -> Floats:
 
 
 def _chosen(rule: str, starts: Integers, length: Integers, forecast: Floats) -> Integers:
-    """Return the start that a rule of the catalogue takes for each row of starts, [B,S] to [B]."""
+    """Return the start that a rule of the catalogue chooses in each row, [B,S] to [B]."""
     runtime = np.broadcast_to(length[:, None], starts.shape)
     run = _sum_over(forecast, starts, runtime) / runtime
     nothing = np.ones(starts.shape)

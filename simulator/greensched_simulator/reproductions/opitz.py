@@ -1,10 +1,10 @@
-"""What suspending a training costs: measured at the wall, and by a model of its phases.
+"""The energy cost of suspending a training: measured at the wall, and by a model of its phases.
 
 Opitz, master's thesis (code Quacck/master-thesis): RoBERTa on a Ryzen 5 1600X with a GTX 1070, run
 in one piece, or stopped in the second of five epochs after or before its checkpoint, then resumed.
-A file of measurements ends with two moments, between which its samples lie evenly; the recording
-begins 30 s before the program. Energy is that of the machine, idle watts included, from there to
-the program's `Exit`.
+A file of measurements ends with the recording's begin and end, and its samples are evenly spaced.
+The recording begins 30 s before the program. Energy is that of the machine, idle power
+included, from the program's start to its `Exit`.
 """
 
 from collections.abc import Mapping
@@ -23,18 +23,18 @@ from greensched_simulator.reproductions.tables import ComparedLine
 NEEDS_DATA = True
 TITLE = "Opitz, suspending a training (master's thesis, 2024)"
 FOLDER = "opitz-thesis-power"
-BEFORE_PROGRAM_S = 30.0  # recorded before and after the program, by `pinpoint`
-RUNS = {  # what the published runs were, by the beginnings of their files' names
+BEFORE_PROGRAM_S = 30.0  # recorded before and after the program by `pinpoint`
+RUNS = {  # the beginnings of the published runs' file names
     "full": ("roberta_full_",),
     "saved": ("roberta_stop_after_saving_", "roberta_continue_after_saving_"),
     "unsaved": ("roberta_stop_without_saving_", "roberta_continue_after_not_saving_"),
 }
 
-# The thesis: mean and standard deviation of ten runs each, kJ, and against the first.
+# From the thesis: mean and standard deviation of ten runs each, kJ, and penalty against the first.
 MEASURED_KJ = {"full": (12.97, 0.04), "saved": (13.94, 0.10), "unsaved": (15.72, 0.07)}
 PENALTY_PERCENT = {"saved": 7.5, "unsaved": 21.2}
 PENALTY_TOLERANCE = 2.0  # points
-MODEL_TOLERANCE_KJ = 0.1  # what the thesis says its model errs by
+MODEL_TOLERANCE_KJ = 0.1  # the model's error according to the thesis
 RUNS_OF_THE_THESIS = 10
 CONFIDENCE = 0.95
 
@@ -43,11 +43,11 @@ EPOCH = (
     Phase("evaluate", 1.54, 134.0),
     Phase("save", 2.72, 105.1, is_checkpoint=True),
 )
-JOB = PhasedJob(  # the phases that the thesis found
+JOB = PhasedJob(  # the phases in the thesis
     (Phase("start", 5.34, 59.9), Phase("imports", 12.36, 53.8), Phase("load data", 5.75, 63.2)),
     EPOCH * 5,
 )
-# Until when each phase of the startup lasts, by the names of the events.
+# The event that ends each phase of the startup.
 _STARTUP_ENDS = (
     ("start", "start program"), ("imports", "after load data"), ("load data", "Start training"),
 )  # fmt: skip
@@ -58,7 +58,7 @@ class Recording(NamedTuple):
 
     begin_s: float
     end_s: float
-    power_w: Floats  # [S] samples, evenly between
+    power_w: Floats  # [S] samples, evenly spaced
     events: tuple[tuple[float, str], ...]
 
     def energy_j(self, from_s: float, until_s: float) -> float:
@@ -68,7 +68,7 @@ class Recording(NamedTuple):
         return float(self.power_w @ within_s)
 
     def at_s(self, event: str) -> float:
-        """Return when something first happened; raise BadInput if it did not."""
+        """Return the time of the first event of a name; raise BadInput without one."""
         for moment_s, name in self.events:
             if name == event:
                 return moment_s
@@ -76,12 +76,12 @@ class Recording(NamedTuple):
 
     @property
     def program_j(self) -> float:
-        """Return what the machine used while the program ran."""
+        """Return the machine's energy while the program ran."""
         return self.energy_j(self.begin_s + BEFORE_PROGRAM_S, self.at_s("Exit"))
 
 
 def reproduce(data: Path) -> list[ComparedLine]:
-    """Return the thesis's figures beside ours; raise BadInput when a file cannot be read."""
+    """Return the thesis's figures and ours; raise BadInput if a file cannot be read."""
     recordings = {
         name: [_recordings(data / FOLDER, beginning) for beginning in beginnings]
         for name, beginnings in RUNS.items()
@@ -93,21 +93,21 @@ def reproduce(data: Path) -> list[ComparedLine]:
 
 
 def read_recording(measurements: Path) -> Recording:
-    """Return a run from its two files; raise BadInput when they cannot be read."""
+    """Return a run from its two files; raise BadInput if they cannot be read."""
     events = measurements.with_name(measurements.name.replace(".measurements.", ".events."))
     try:
         values = [float(line) for line in measurements.read_text(encoding="utf-8").split()]
         pairs = [line.split(",", 1) for line in events.read_text(encoding="utf-8").splitlines()]
-        told = tuple((float(moment), name.strip()) for moment, name in pairs)
+        found = tuple((float(moment), name.strip()) for moment, name in pairs)
     except (OSError, ValueError) as fault:
         raise BadInput(f"{measurements} or its events cannot be read: {fault}") from fault
     if len(values) < 3 or not values[-2] < values[-1]:
         raise BadInput(f"{measurements} does not end with the recording's begin and end")
-    return Recording(values[-2], values[-1], np.array(values[:-2]) / 1000.0, told)
+    return Recording(values[-2], values[-1], np.array(values[:-2]) / 1000.0, found)
 
 
 def startup_of(recording: Recording) -> tuple[Phase, ...]:
-    """Return the phases before the training as they were measured."""
+    """Return the measured phases before the training."""
     phases = []
     begin_s = recording.begin_s + BEFORE_PROGRAM_S
     for name, event in _STARTUP_ENDS:
@@ -119,7 +119,7 @@ def startup_of(recording: Recording) -> tuple[Phase, ...]:
 
 
 def penalties_percent(job: PhasedJob) -> Mapping[str, float]:
-    """Return what the model adds to the energy when stopped as the thesis did."""
+    """Return the model's additional energy when stopped as in the thesis."""
     whole_j = spent(job).energy_j
     saved_s = duration_s(job.startup) + 2.0 * duration_s(EPOCH)
     unsaved_s = duration_s(job.startup) + duration_s(EPOCH) + EPOCH[0].duration_s
@@ -137,7 +137,7 @@ def _recordings(folder: Path, beginning: str) -> list[Recording]:
 
 
 def _mean_kj(parts: list[list[Recording]]) -> float:
-    """Return the mean energy of runs that each consist of some parts."""
+    """Return the mean energy of runs that consist of several parts."""
     return sum(float(np.mean([one.program_j for one in part])) for part in parts) / 1000.0
 
 
@@ -170,6 +170,6 @@ def _model_lines(restart: tuple[Phase, ...]) -> list[ComparedLine]:
 
 
 def _prediction_tolerance(deviation: float, count: int) -> float:
-    """Return half the 95 % prediction interval of the mean of `count` more runs, after the ten."""
+    """Return half the 95 % prediction interval of the mean of `count` runs beyond the thesis's."""
     quantile = stats.t.ppf(0.5 + CONFIDENCE / 2.0, RUNS_OF_THE_THESIS - 1)
     return float(quantile * deviation * sqrt(1.0 / count + 1.0 / RUNS_OF_THE_THESIS))

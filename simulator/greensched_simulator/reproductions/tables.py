@@ -1,13 +1,13 @@
-"""A published figure beside ours."""
+"""Compares a published figure with ours."""
 
 import math
 from typing import NamedTuple
 
-NOT_PUBLISHED = math.nan  # of a figure that stands beside another so that this one is understood
+NOT_PUBLISHED = math.nan  # of a figure that is shown only to explain another
 
 
 class ComparedLine(NamedTuple):
-    """One figure; equal where they differ by no more than the tolerance."""
+    """One figure, published and ours; equal if they differ by no more than the tolerance."""
 
     case: str
     figure: str
@@ -17,15 +17,15 @@ class ComparedLine(NamedTuple):
 
     @property
     def is_published(self) -> bool:
-        """Tell whether there is a published figure to compare with."""
+        """Return whether there is a published figure."""
         return not math.isnan(self.published)
 
     @property
     def difference(self) -> float:
-        """Return ours less the published one."""
+        """Return our figure minus the published one."""
         return self.ours - self.published
 
     @property
     def is_equal(self) -> bool:
-        """Tell whether ours is the published figure, within the tolerance, if there is one."""
+        """Return whether ours is within the tolerance; True without a published figure."""
         return not self.is_published or abs(self.difference) <= self.tolerance

@@ -1,10 +1,10 @@
-"""What a power cap costs a GPU and what it saves, from Zeus's measured training runs.
+"""Throughput and power of GPUs under power caps, from Zeus's measured training runs.
 
 You, Chung, Chowdhury, "Zeus: Understanding and Optimizing GPU Energy Consumption of DNN Training",
 NSDI 2023; the power traces of its artifact, ml-energy/zeus. Each configuration (data set, network,
-batch size, optimizer) is compared with itself at its highest limit, and counts only if it is hungry
-there: a cap tells nothing of work that never reaches it. The compared medians are not printed in
-the paper; they were read from its traces before, and come out of them again.
+batch size, optimizer) is compared with itself at its highest limit. It counts only if it is hungry
+there: a cap has no effect on work that never reaches it. The paper does not print the known
+medians; they were computed from its traces before, and are computed again here.
 """
 
 from collections import defaultdict
@@ -19,12 +19,12 @@ from greensched_simulator.reproductions.tables import ComparedLine
 
 NEEDS_DATA = True
 TITLE = "Zeus, GPU power caps (You et al., NSDI 2023)"
-HUNGRY = 0.75  # share of its highest limit that a configuration draws there, at least
+HUNGRY = 0.75  # least share of its highest limit that a hungry configuration draws there
 FOLDER = "zeus-power-cap"
 TOLERANCE = 0.0005  # the figures are rounded to three decimals
 
-# By limit in watts: throughput, where published also power and energy per unit of work, each
-# relative to the highest limit.
+# By limit in watts: throughput, and if known power and energy per unit of work, each relative to
+# the highest limit.
 PUBLISHED: dict[str, dict[int, tuple[float, ...]]] = {
     "v100": {
         100: (0.571, 0.448, 0.785), 125: (0.725, 0.549, 0.742), 150: (0.860, 0.652, 0.765),
@@ -52,7 +52,7 @@ class ZeusMeasurement(NamedTuple):
 
 
 class Capped(NamedTuple):
-    """Medians at one limit, relative to each configuration at its highest."""
+    """Medians at one limit, relative to each configuration at its highest limit."""
 
     throughput: float
     power: float
@@ -65,7 +65,7 @@ Runs = Mapping[Configuration, Mapping[int, ZeusMeasurement]]  # by limit in watt
 
 
 def reproduce(data: Path) -> list[ComparedLine]:
-    """Return the known medians beside ours; raise BadInput when a file cannot be read."""
+    """Return the known medians and ours; raise BadInput if a file cannot be read."""
     lines = []
     for gpu, published in PUBLISHED.items():
         hungry = hungry_runs(read_runs(data / FOLDER / f"summary_power_{gpu}.csv"))
@@ -77,7 +77,7 @@ def reproduce(data: Path) -> list[ComparedLine]:
 
 
 def read_runs(path: Path) -> Runs:
-    """Return a GPU's runs; raise BadInput that lists the rows at fault."""
+    """Return a GPU's runs; raise BadInput that lists faulty rows."""
     table = read_table(path)
     require_columns(table, (*_COLUMNS, "power_limit", "time_per_epoch", "average_power"))
     runs: dict[Configuration, dict[int, ZeusMeasurement]] = defaultdict(dict)
@@ -97,7 +97,7 @@ def read_runs(path: Path) -> Runs:
 
 
 def hungry_runs(runs: Runs) -> Runs:
-    """Return the configurations that draw enough at their highest limit for a cap to bind."""
+    """Return the configurations that draw enough power at their highest limit for a cap to bind."""
     return {
         configuration: by_limit
         for configuration, by_limit in runs.items()
@@ -106,7 +106,7 @@ def hungry_runs(runs: Runs) -> Runs:
 
 
 def capped(runs: Runs, limit_w: int) -> Capped:
-    """Return the medians at a limit; raise ValueError where nothing was measured at it."""
+    """Return the medians at a limit; raise ValueError if there is no measurement at it."""
     pairs = [
         (by_limit[limit_w], by_limit[max(by_limit)])
         for by_limit in runs.values()
@@ -123,6 +123,6 @@ def capped(runs: Runs, limit_w: int) -> Capped:
 def _lines(case: str, known: Sequence[float], ours: Capped) -> list[ComparedLine]:
     figures = ("throughput", "power", "energy per work")
     return [
-        ComparedLine(case, figure, theirs, mine, TOLERANCE)
-        for figure, theirs, mine in zip(figures, known, ours, strict=False)
+        ComparedLine(case, figure, theirs, found, TOLERANCE)
+        for figure, theirs, found in zip(figures, known, ours, strict=False)
     ]

@@ -1,4 +1,4 @@
-"""How near some policies come to the least that a world's work can cost."""
+"""Compares policies with the lower bound on a world's energy, carbon and cost."""
 
 import math
 from collections.abc import Sequence
@@ -18,18 +18,18 @@ _J_PER_KWH = 3_600_000.0
 
 
 class BoundedRun(NamedTuple):
-    """One policy beside a bound."""
+    """One policy compared with a bound."""
 
     policy: str
     total: float
     gap_pct: float | None  # above the bound, relative to it; None: the bound is 0
-    # share of the baseline's distance to the bound; None: the baseline, or there is no distance
+    # Share of the baseline's distance to the bound; None: the baseline, or no distance.
     captured_pct: float | None
     missed: int  # deadlines
 
 
 class BoundedFigure(NamedTuple):
-    """The least that one figure can be, in `unit`, and what policies make of it."""
+    """The bound of one figure, in `unit`, and the policies' totals."""
 
     name: str
     unit: str
@@ -43,18 +43,18 @@ class Bounded(NamedTuple):
     """A world's bounds over one window."""
 
     billed_s: float
-    limits: Limits  # what all policies keep to, and the bound thus may
-    fails: bool  # whether nodes may
-    lives_pct: float | None  # of replicas' lives that are in the bound; None: there are none
+    limits: Limits  # of all compared policies, so that the bound holds for each
+    fails: bool  # whether nodes may fail
+    lives_pct: float | None  # share of replicas' lives in the bound; None: no replicas
     figures: tuple[BoundedFigure, ...]
 
 
 def bounded(
     world: World, policies: Sequence[Policy], slot_s: float, *, preempt: bool = False
 ) -> Bounded:
-    """Return the least energy, carbon and cost of a world beside what policies take.
+    """Return the bounds on a world's energy, carbon and cost, and the policies' totals.
 
-    The first policy is the baseline. Raises BadInput where no schedule exists or a grid has gaps.
+    The first policy is the baseline. Raises BadInput if no schedule exists or a grid has gaps.
     """
     schedules = [simulate(world, policy) for policy in policies]
     until_s = billed_until_s(world, *schedules)

@@ -1,4 +1,4 @@
-"""Cells of tables: figures and changes as text, for terminals and pages alike; nothing heavy."""
+"""Cells of tables: figures and changes as text, for terminals and pages; imports nothing heavy."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ Tone = Literal["", "better", "worse"]
 
 
 class Cell(NamedTuple):
-    """A text, and whether what it tells is beyond doubt better or worse than the baseline."""
+    """A text, and whether its figure is significantly better or worse than the baseline's."""
 
     text: str
     tone: Tone = ""
@@ -16,30 +16,30 @@ class Cell(NamedTuple):
 
 Row = Sequence[Cell | str]
 
-_LEAST_TOLD = 5e-7  # what six decimals can tell
+_LEAST_SHOWN = 5e-7  # the least amount visible in six decimals
 
 
 def amount(value: float) -> str:
-    """Return an amount with two decimals, or with two digits that count where it is small."""
-    if abs(value) < _LEAST_TOLD or abs(value) >= 0.1:
+    """Return an amount with two decimals, or with two significant digits if it is small."""
+    if abs(value) < _LEAST_SHOWN or abs(value) >= 0.1:
         return f"{value:.2f}"
     return f"{value:.{min(6, 1 - math.floor(math.log10(abs(value))))}f}"
 
 
 def large(value: float) -> str:
-    """Return an amount with its thousands parted, and decimals only where it is below 1,000."""
+    """Return an amount with thousands separators, and decimals only below 1,000."""
     return f"{value:,.0f}" if abs(value) >= 1000 else amount(value)
 
 
 def short(value: float) -> str:
-    """Return an amount with about three digits that count, for tables of many columns."""
+    """Return an amount with about three significant digits, for tables with many columns."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else amount(value)
 
 
 def count(value: float) -> str:
-    """Return a count, or the mean of some counts, which need not be whole."""
+    """Return a count, or a mean of counts, which need not be whole."""
     is_whole = float(value).is_integer() or abs(value) >= 1000
     return f"{value:,.0f}" if is_whole else f"{value:,.1f}"
 
@@ -53,7 +53,7 @@ class ConfidenceInterval(NamedTuple):
 
 
 def change_text(percent: ConfidenceInterval) -> str:
-    """Return a change with its interval, such as `-12.3 ±0.4 %`; a dash where there is none."""
+    """Return a change with its interval, such as `-12.3 ±0.4 %`; a dash for NaN."""
     if math.isnan(percent.mean):
         return "–"
     shown = f"{percent.mean:+.1f}" if round(percent.mean, 1) else "0.0"
@@ -62,7 +62,7 @@ def change_text(percent: ConfidenceInterval) -> str:
 
 
 def tone_of(change: ConfidenceInterval) -> Tone:
-    """Tell whether a change's whole interval lies on one side of zero; less is better."""
+    """Return "better" or "worse" if the interval excludes zero, else ""; less is better."""
     if change.high < 0:
         return "better"
     return "worse" if change.low > 0 else ""

@@ -1,4 +1,4 @@
-"""Several policies on the same worlds: their figures side by side, and paired differences."""
+"""Compares policies on the same worlds: their figures, and differences paired by seed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -24,31 +24,31 @@ from greensched_simulator.scenario.model import Scenario
 from greensched_simulator.world.world import World, build_world, refuse_seeds
 
 CONFIDENCE = 0.95
-WORTH_TELLING = 1e-6  # of the baseline: what could be saved at all beyond rounding and the solver's
+LEAST_SAVING = 1e-6  # of the baseline; a smaller possible saving is within the solver's error
 
 
 class Round(NamedTuple):
-    """All policies on one world; all are billed for the same time."""
+    """All policies' runs on one world, billed for the same time."""
 
     world: World
     policies: tuple[Policy, ...]
-    schedules: tuple[Schedule, ...]  # one a policy
+    schedules: tuple[Schedule, ...]  # one per policy
     outcomes: tuple[Outcome, ...]
-    least: Least | None = None  # what no schedule of this world is below; None: not asked for
+    least: Least | None = None  # lower bounds for all schedules of this world; None: not requested
 
 
 class Results(NamedTuple):
-    """What all runs came to."""
+    """The outcomes of all runs."""
 
     policies: tuple[Policy, ...]
-    baseline: Policy | None  # one of the policies; None: nothing is compared
+    baseline: Policy | None  # one of the policies; None: no comparison
     seeds: tuple[int, ...]
-    outcomes: Mapping[Policy, tuple[Outcome, ...]]  # one a seed, in their order
-    least: tuple[Least, ...] = ()  # one a seed, or none
+    outcomes: Mapping[Policy, tuple[Outcome, ...]]  # one per seed, in their order
+    least: tuple[Least, ...] = ()  # one per seed, or none
 
 
 class ComparedFigure(NamedTuple):
-    """One figure of an outcome, as comparisons tell it; less of it is better."""
+    """One figure of an outcome that comparisons show; less is better."""
 
     name: str
     of: Callable[[Outcome], float]
@@ -58,7 +58,7 @@ class Difference(NamedTuple):
     """One policy's change of a figure against the baseline, paired by seed."""
 
     change: ConfidenceInterval  # in the figure's unit
-    percent: ConfidenceInterval  # of each seed's baseline; NaN where that is 0
+    percent: ConfidenceInterval  # of each seed's baseline; NaN if that is 0
 
 
 ENERGY = ComparedFigure("energy_j", lambda outcome: outcome.energy_j)
@@ -79,20 +79,20 @@ def compare(
     scenario: Scenario,
     policies: Sequence[Policy],
     seeds: Sequence[int],
-    told: ProgressCallback,
+    on_end: ProgressCallback,
     *,
     with_bound: bool = False,
 ) -> Iterator[Round]:
-    """Yield the policies' runs on the scenario's world, seed by seed; tell of each run's end.
+    """Yield the policies' runs on the scenario's world, seed by seed; call `on_end` after each run.
 
-    With `with_bound` also the least totals that there can be. Raises BadInput as billing does, with
-    the seed, and before the first run where the jobs of any seed cannot be run.
+    `with_bound` adds the lower bounds. Raises BadInput as billing does, with the seed; if the jobs
+    of any seed cannot be run, before the first run.
     """
     if len(seeds) > 1:
         refuse_seeds(scenario, seeds)
     for seed in seeds:
         with naming_seed(seed):
-            done = _round(scenario, seed, policies, told, with_bound=with_bound)
+            done = _round(scenario, seed, policies, on_end, with_bound=with_bound)
         yield done
 
 
@@ -100,12 +100,12 @@ def _round(
     scenario: Scenario,
     seed: int,
     policies: Sequence[Policy],
-    told: ProgressCallback,
+    on_end: ProgressCallback,
     *,
     with_bound: bool,
 ) -> Round:
     world = build_world(scenario, seed)
-    schedules = simulate_each(world, policies, told)
+    schedules = simulate_each(world, policies, on_end)
     until_s = billed_until_s(world, *schedules)
     outcomes = tuple(
         outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
@@ -118,46 +118,46 @@ def _round(
 def difference(figure: ComparedFigure, results: Results, policy: Policy) -> Difference:
     """Return a figure's change against the baseline's, seed by seed; raise BadInput without one."""
     if results.baseline is None:
-        raise BadInput("nothing is compared: name a baseline")
-    mine, theirs = (
+        raise BadInput("there is no baseline to compare with: name one")
+    own, base = (
         np.array([figure.of(outcome) for outcome in results.outcomes[each]], dtype=np.float64)
         for each in (policy, results.baseline)
     )
     with np.errstate(all="ignore"):
-        percent = np.where(theirs == 0.0, np.nan, 100.0 * (mine - theirs) / np.abs(theirs))
-    return Difference(interval(mine - theirs), interval(percent))
+        percent = np.where(base == 0.0, np.nan, 100.0 * (own - base) / np.abs(base))
+    return Difference(interval(own - base), interval(percent))
 
 
 def captured(figure: ComparedFigure, results: Results, policy: Policy) -> ConfidenceInterval:
-    """Return the share in % of what could be saved at all that a policy saves, seed by seed.
+    """Return the share in % of the largest possible saving that a policy saves, by seed.
 
-    100 is the bound, 0 the baseline. NaN where nothing could be saved. The figure is
-    energy, cost or carbon; the results have bounds and a baseline.
+    100 is the bound, 0 the baseline; NaN if nothing could be saved. The figure is energy, cost or
+    carbon; the results have bounds and a baseline.
     """
-    assert results.baseline is not None, "nothing is compared"
-    mine, theirs = (
+    assert results.baseline is not None, "there is no baseline"
+    own, base = (
         np.array([figure.of(outcome) for outcome in results.outcomes[each]], dtype=np.float64)
         for each in (policy, results.baseline)
     )
     least = np.array([getattr(each, figure.name) for each in results.least])
-    return interval(captured_pct(theirs, mine, least))
+    return interval(captured_pct(base, own, least))
 
 
 def captured_pct(baseline: Floats | float, total: Floats | float, least: Floats | float) -> Floats:
-    """Return how far totals are on the way from the baseline's to the least, in %.
+    """Return how much of the way from the baseline to the bound totals are, in %.
 
-    NaN where nothing could be saved.
+    NaN if nothing could be saved.
     """
     possible = np.subtract(baseline, least)
     with np.errstate(all="ignore"):
         share = 100.0 * np.subtract(baseline, total) / possible
-    return np.where(possible > WORTH_TELLING * np.abs(baseline), share, np.nan)
+    return np.where(possible > LEAST_SAVING * np.abs(baseline), share, np.nan)
 
 
 def interval(values: Floats) -> ConfidenceInterval:
-    """Return the mean of one value a seed with Student's interval.
+    """Return the mean of one value per seed with Student's interval.
 
-    It shows how much results vary with the seed, not how other clusters or grids would do.
+    It shows how much results vary with the seed, not with other clusters or grids.
     """
     mean = float(values.mean())
     if values.size < 2:
@@ -168,10 +168,10 @@ def interval(values: Floats) -> ConfidenceInterval:
 
 
 def ranked(results: Results) -> Results:
-    """Return the same, with the policies in the order in which tables and plots show them.
+    """Return the results with the policies in the order of tables and plots.
 
-    The baseline comes first, then the others by carbon, the least first; who left jobs undone comes
-    behind all who did not.
+    The baseline comes first, then the others by carbon, the least first; policies that left jobs
+    undone come last.
     """
 
     def rank(policy: Policy) -> tuple[bool, bool, float]:
@@ -182,6 +182,6 @@ def ranked(results: Results) -> Results:
 
 
 def mean_outcome(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return the mean of each figure over seeds; counts need be no whole numbers then."""
+    """Return the mean of each figure over seeds; counts then need not be whole."""
     figures = np.array([[*vars(each).values()] for each in outcomes], dtype=np.float64)
     return Outcome(*figures.mean(axis=0).tolist())

@@ -1,9 +1,9 @@
-"""What of a policy's saving is when work runs, where, how fast, who is first and who sleeps.
+"""Splits a policy's saving by its levers: when, where, in which order and how fast work runs, …
 
-A lever is one of a policy's rules. With the baseline's rule in its place the lever is off; each
-combination of levers is a policy of its own, run like any other. A lever's part is its Shapley
-value (Shapley, "A Value for n-Person Games", 1953): what it adds when it is switched on, the mean
-over all orders in which the levers can be. The parts add up to the whole change.
+A lever is one of a policy's rules; it is off when the baseline's rule replaces it. Each combination
+of levers is a policy that is run like any other. A lever's part is its Shapley value (Shapley, "A
+Value for n-Person Games", 1953): the change when it is switched on, averaged over all orders of
+switching the levers on. The parts add up to the whole change.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ def levers_of(policy: Policy, baseline: Policy) -> tuple[str, ...]:
 
 
 def combinations_of(policy: Policy, baseline: Policy) -> dict[frozenset[str], Policy]:
-    """Return the policy for each set of levers that are on; none of them on is the baseline."""
+    """Return the policy for each set of levers that are on; the empty set is the baseline."""
     levers = levers_of(policy, baseline)
     return {
         frozenset(on): Policy(
@@ -38,13 +38,13 @@ def combinations_of(policy: Policy, baseline: Policy) -> dict[frozenset[str], Po
 
 
 def with_combinations(policies: Sequence[Policy], baseline: Policy) -> tuple[Policy, ...]:
-    """Return some policies and behind them all that telling their levers apart needs, each once."""
+    """Return the policies and, after them, the combinations of their levers, each once."""
     needed = [mixed for policy in policies for mixed in combinations_of(policy, baseline).values()]
     return tuple(dict.fromkeys((*policies, *needed)))
 
 
-def told_apart(results: Results) -> tuple[Policy, ...]:
-    """Return the policies of two levers and more of which all combinations were run."""
+def with_all_combinations(results: Results) -> tuple[Policy, ...]:
+    """Return the policies with at least two levers of which all combinations were run."""
     if results.baseline is None:
         return ()
     return tuple(
@@ -60,9 +60,9 @@ def parts(
 ) -> Mapping[str, ConfidenceInterval]:
     """Return each lever's part of a policy's change, in % of each seed's baseline.
 
-    The policy must be one of `told_apart`. Where a seed's baseline is 0, the parts are NaN.
+    The policy must be one of `with_all_combinations`. If a seed's baseline is 0, the parts are NaN.
     """
-    assert results.baseline is not None, "nothing is compared"
+    assert results.baseline is not None, "there is no baseline"
     worth = {
         on: np.array([figure.of(outcome) for outcome in results.outcomes[mixed]], dtype=np.float64)
         for on, mixed in combinations_of(policy, results.baseline).items()

@@ -1,4 +1,4 @@
-"""Figures of runs that only some scenarios have: requests, failures, panels and batteries."""
+"""Figures that only some scenarios have: requests, failures, panels and batteries."""
 
 import math
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from greensched_simulator.runs.outcome import Outcome
 
 
 def request_rows(outcome: Outcome) -> Iterator[Row]:
-    """Yield what became of services' requests, where there are any."""
+    """Yield the figures of services' requests, if there are any."""
     if outcome.requests:
         late = outcome.requests - outcome.requests_in_time
         yield (
@@ -23,7 +23,7 @@ def request_rows(outcome: Outcome) -> Iterator[Row]:
 
 
 def failure_rows(outcome: Outcome) -> Iterator[Row]:
-    """Yield how often nodes failed and stopped jobs, where any did."""
+    """Yield the counts of node failures and stopped jobs, if nodes failed."""
     if outcome.failures:
         yield "failures of nodes", count(outcome.failures)
         yield "  jobs stopped by them", count(outcome.jobs_stopped)
@@ -40,29 +40,29 @@ def in_time(outcome: Outcome) -> str:
 
 
 def supplied(outcome: Outcome) -> Iterator[Row]:
-    """Yield what came from where in zones with panels; nothing where there are none."""
+    """Yield the energy by source in zones with panels; nothing without panels."""
     if not (outcome.solar_used_j + outcome.solar_stored_j + outcome.solar_curtailed_j):
         return
-    told: list[tuple[str, float]] = [
+    rows: list[tuple[str, float]] = [
         ("from panels, kWh", outcome.solar_used_j),
         ("  into the battery", outcome.solar_stored_j),
         ("  curtailed", outcome.solar_curtailed_j),
     ]
     if outcome.solar_stored_j:
-        told += [
+        rows += [
             ("from the battery, kWh", outcome.battery_given_j),
             ("  lost in it", outcome.battery_lost_j),
             ("  left in it", outcome.battery_left_j),
         ]
-    told.append(("from the grid beside panels, kWh", outcome.imported_j))
-    for name, joules in told:
+    rows.append(("from the grid in zones with panels, kWh", outcome.imported_j))
+    for name, joules in rows:
         yield name, large(kwh_from_joules(joules))
 
 
 def supply_rows(results: Results) -> list[Row]:
-    """Return a head and a line for each policy: what came from where in zones with panels.
+    """Return a head and a line for each policy: energy by source in zones with panels.
 
-    Where there are none, no line.
+    Without panels, only the head.
     """
     rows: list[Row] = [
         ("policy", "panels,\nkWh", "stored", "curtailed", "battery,\nkWh", "lost", "left",

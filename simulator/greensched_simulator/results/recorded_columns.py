@@ -1,6 +1,6 @@
-"""The tables in a run's folder: what each row is, and each column's type, unit and meaning.
+"""The tables in a run's folder: the meaning of rows, and each column's type, unit and meaning.
 
-What is written is written by these, and docs/run-folder.md is made from them.
+Files are written by these definitions, and docs/run-folder.md is generated from them.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 TEXT = pa.string()
-WORD = pa.dictionary(pa.int32(), pa.string())  # a text that comes again and again
+WORD = pa.dictionary(pa.int32(), pa.string())  # a text with few different values
 WHOLE = pa.int64()
 NUMBER = pa.float64()
 CLAIM = pa.bool_()
@@ -20,17 +20,17 @@ IN_WORDS = {
     NUMBER: "number",
     CLAIM: "true or false",
 }
-# Of whole numbers, and of these only: how many there are, and which one it is.
+# Units of whole numbers only: a count, and an index.
 COUNT, WHICH = "count", "which"
 CURRENCY = "currency"
 
 
 class Column(NamedTuple):
-    """A column of a table; empty where there is nothing to tell."""
+    """A column of a table; its cells are empty where there is no value."""
 
     name: str
     kind: pa.DataType
-    unit: str  # "" of texts and claims
+    unit: str  # "" for texts and claims
     meaning: str
 
 
@@ -38,12 +38,12 @@ class RecordedTable(NamedTuple):
     """A table of a run's folder."""
 
     name: str
-    row: str  # what a row stands for
+    row: str  # the meaning of a row
     columns: tuple[Column, ...]
 
     @property
     def schema(self) -> pa.Schema:
-        """Return the columns as Parquet and CSV are written with them."""
+        """Return the schema with which Parquet and CSV are written."""
         return pa.schema([(column.name, column.kind) for column in self.columns])
 
 
@@ -54,7 +54,7 @@ _NODE = Column("node", WORD, "", "node on which it ended; of several workers, th
 _PLACE = (_NODE, Column("zone", WORD, "", "grid zone of that node"))
 _PARTS = {
     "active": "work, above idle",
-    "idle": "nodes that are awake, whatever runs on them",
+    "idle": "idle power of awake nodes",
     "sleep": "nodes that sleep",
     "wake": "nodes that wake up",
     "transfer": "moving data to where it is read",
@@ -167,8 +167,8 @@ OUTCOMES = RecordedTable("outcomes", "the result of one policy with one seed", (
     Column("jobs", WHOLE, COUNT, "all jobs"),
     Column("jobs_done", WHOLE, COUNT, "jobs that ended within the billed time"),
     Column("work_core_h", NUMBER, "core-h", "work done, in hours of the reference core"),
-    Column("work_gpu_h", NUMBER, "GPU-h", "work done, in hours of GPUs beside the reference "
-                                            "core"),
+    Column("work_gpu_h", NUMBER, "GPU-h", "work done, in GPU hours at the reference core's "
+                                            "speed"),
     Column("deadlines", WHOLE, COUNT, "jobs with a deadline"),
     Column("deadlines_met", WHOLE, COUNT, "jobs that ended by their deadline"),
     *_bill(),
@@ -190,7 +190,7 @@ OUTCOMES = RecordedTable("outcomes", "the result of one policy with one seed", (
                                             "to the bill"),
     Column("carbon_marginal_g", NUMBER, "g", "carbon of bill and charges at the marginal "
                                              "intensity, in no total; empty: no data"),
-    Column("carbon_embodied_g", NUMBER, "g", "carbon of making the nodes, for the billed time, in "
+    Column("carbon_embodied_g", NUMBER, "g", "embodied carbon of the nodes for the billed time, in "
                                              "no total; empty: no data"),
     Column("solar_used_j", NUMBER, "J", "energy from panels that nodes used at once"),
     Column("solar_stored_j", NUMBER, "J", "energy from panels that batteries stored"),
@@ -212,4 +212,4 @@ OUTCOMES = RecordedTable("outcomes", "the result of one policy with one seed", (
 ))  # fmt: skip
 
 ALWAYS = (JOBS, DECISIONS, NODE_HOURS, GRID)
-OF_SERVICES = (REPLICAS, SERVICES)  # only where there are any
+OF_SERVICES = (REPLICAS, SERVICES)  # only in scenarios with services

@@ -1,6 +1,6 @@
-"""What a run did, as rows: every job, every decision, every hour of a node, every step of a grid.
+"""The record of a run as rows: jobs, decisions, hours of nodes, steps of grids.
 
-Rows come in parts of bounded size. Times are seconds since the scenario's start.
+Rows are yielded in parts of bounded size. Times are seconds since the scenario's start.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,16 +30,16 @@ from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
 PART_ROWS = 100_000
-# In this order at one instant.
+# The order of decisions made at the same time.
 _DECISIONS = (
     "reject", "delay", "suspend", "fail", "wake", "move", "place", "resume", "sleep", "cap",
 )  # fmt: skip
 
 
 def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
-    """Yield a row for each job, in order of arrival; empty where it never ran or has no limit.
+    """Yield a row for each job, in order of arrival; cells are empty without a run or a deadline.
 
-    Replicas of services have rows of their own.
+    Service replicas are in `replica_rows`.
     """
     jobs = world.jobs
     has_deadline = np.isfinite(jobs.deadline_s)
@@ -70,7 +70,7 @@ def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Ta
 
 
 def replica_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
-    """Yield a row for each life of a replica: when it was wanted, and when and where it ran."""
+    """Yield a row for each life of a replica: wanted time, run time and node."""
     for service in world.services:
         for some in _parts(service.rows.size):
             part = service.rows[some]
@@ -88,7 +88,7 @@ def replica_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[p
 
 
 def service_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
-    """Yield a row for each slot of each service: what came, and what became of it."""
+    """Yield a row for each slot of each service: its requests and their latency."""
     for service in world.services:
         begins_s, found = service.curve.begins_s, served(world, schedule, service)
         for part in _parts(service.wanted.size):
@@ -108,12 +108,12 @@ def service_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[p
 def decision_rows(
     world: World, policy: Policy, schedule: Schedule, until_s: float
 ) -> Iterator[pa.Table]:
-    """Yield a row for each decision until then, in the order of time.
+    """Yield a row for each decision until `until_s`, in order of time.
 
-    `reject` or `delay` a job, `place` it on a node, where it runs once that is awake, after
-    a `move` of its data if that lay in another zone, `suspend` and `resume` it; a node may `sleep`
-    and has to `wake`, and may be `cap`ped at a power cap. Nobody decides that a node is to `fail`,
-    nor that what ran there is suspended.
+    A job is `reject`ed or `delay`ed, `place`d on a node, where it runs once the node is awake,
+    after a `move` of its data if that lay in another zone, `suspend`ed and `resume`d. A node may
+    `sleep`, `wake` and be `cap`ped. No policy decides that nodes `fail` and thereby suspend the
+    jobs on them.
     """
     kinds, caps = _times_jobs_and_nodes(world, schedule, until_s), schedule.caps
     at_s, job, node = (np.concatenate(column) for column in zip(*kinds, strict=True))
@@ -122,15 +122,15 @@ def decision_rows(
     power_cap[at_s.size - caps.power_cap.size :] = caps.power_cap
     order = np.argsort(at_s, kind="stable")
     for part in _parts(job.size):
-        mine = order[part]
-        chosen, delaying = job[mine], word[mine] == _DECISIONS.index("delay")
+        at = order[part]
+        chosen, delaying = job[at], word[at] == _DECISIONS.index("delay")
         columns = {
-            "at_s": at_s[mine],
+            "at_s": at_s[at],
             "job": [world.job_names[each] if each >= 0 else None for each in chosen],
-            "decision": _words(word[mine], _DECISIONS),
+            "decision": _words(word[at], _DECISIONS),
             "until_s": np.where(delaying, schedule.planned_s[chosen], np.nan),
-            **_places(world, node[mine], node[mine] >= 0),
-            "power_cap": power_cap[mine],
+            **_places(world, node[at], node[at] >= 0),
+            "power_cap": power_cap[at],
         }
         yield _table(DECISIONS, world, policy, columns)
 
@@ -138,13 +138,13 @@ def decision_rows(
 def _times_jobs_and_nodes(
     world: World, schedule: Schedule, until_s: float
 ) -> tuple[tuple[Floats, Integers, Integers], ...]:
-    """Return the times, jobs and nodes of each kind of decision, in the order of their names."""
+    """Return the times, jobs and nodes of each kind of decision, in the order of `_DECISIONS`."""
     ready_s, sleeps, caps = ready_from_s(world, schedule), schedule.sleeps, schedule.caps
     ran = schedule.run_segments
     of_worker = np.stack([ran.job, ran.worker])
     again = np.flatnonzero((np.diff(of_worker, prepend=-1) == 0).all(axis=0))
     placed = np.setdiff1d(np.arange(ran.job.size), again)
-    # Who waits for a job that never ran was never asked.
+    # A job that waits for one that never ran was never decided about.
     rejected = np.flatnonzero(np.isnan(schedule.planned_s) & ~np.isnan(ready_s))
     delayed = np.flatnonzero(schedule.planned_s > ready_s)
     asleep, woken = (np.flatnonzero(each < until_s) for each in (sleeps.asleep_s, sleeps.woken_s))
@@ -165,7 +165,7 @@ def _times_jobs_and_nodes(
 
 
 def _none(alike: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return as many places of nobody."""
+    """Return -1, for no job or node, as often as `alike` has entries."""
     return np.full(alike.size, -1)
 
 
@@ -175,9 +175,9 @@ def node_hour_rows(
     """Yield a row for each node and hour up to `until_s`; they add up to the bill."""
     for rows in node_hours(world, schedule, until_s):
         for part in _parts(rows.node.size):
-            mine = {name: column[part] for name, column in vars(rows).items()}
-            places = _places(world, mine["node"], mine["node"] >= 0)
-            yield _table(NODE_HOURS, world, policy, mine | places)
+            columns = {name: column[part] for name, column in vars(rows).items()}
+            places = _places(world, columns["node"], columns["node"] >= 0)
+            yield _table(NODE_HOURS, world, policy, columns | places)
 
 
 def grid_rows(world: World, until_s: float) -> Iterator[pa.Table]:
@@ -192,19 +192,19 @@ def grid_rows(world: World, until_s: float) -> Iterator[pa.Table]:
     solar_w = grids.solar_w if grids.solar_w.size else np.full(zone.size, np.nan)
     kept = np.flatnonzero(grids.times_s < until_s)
     for part in _parts(kept.size):
-        mine = kept[part]
+        at = kept[part]
         steps = {
-            name: getattr(grids, name)[mine]
+            name: getattr(grids, name)[at]
             for name in GRID.schema.names
             if name not in ("seed", "zone", "time_s", "pue", "solar_w")
         }
         columns = {
-            "seed": np.full(mine.size, world.seed),
-            "zone": _words(zone[mine], world.zones),
-            "time_s": grids.times_s[mine],
+            "seed": np.full(at.size, world.seed),
+            "zone": _words(zone[at], world.zones),
+            "time_s": grids.times_s[at],
             **steps,
-            "pue": pue[mine],
-            "solar_w": solar_w[mine],
+            "pue": pue[at],
+            "solar_w": solar_w[at],
         }
         yield _of(GRID, columns)
 
@@ -237,7 +237,7 @@ def _words(
 def _table(
     table: RecordedTable, world: World, policy: Policy, columns: Mapping[str, Any]
 ) -> pa.Table:
-    count = len(columns[table.schema.names[2]])  # the first behind those of the run
+    count = len(columns[table.schema.names[2]])  # the first column after seed and policy
     run = {
         "seed": np.full(count, world.seed),
         "policy": _words(np.zeros(count, np.int64), (policy.name,)),
@@ -251,7 +251,7 @@ def _of(table: RecordedTable, columns: Mapping[str, Any]) -> pa.Table:
 
 
 def _array(values: Floats | pa.Array | list[str], kind: pa.DataType) -> pa.Array:
-    """Return a column; NaN says that there is no value."""
+    """Return a column; NaN becomes an empty cell."""
     if isinstance(values, pa.Array):
         return values
     return pa.array(values, kind, from_pandas=True)

@@ -1,7 +1,7 @@
-"""The folder of a run: the scenario, what was run how, every row, and what it came to.
+"""The folder of a run: its scenario, its command, its rows and its outcomes.
 
-Whatever a report draws is read back from here. All is written into a folder within, and moved to
-its place when the run has ended, `run.json` last: without it the run did not end.
+Reports read everything from it. All files are written into a folder within it and moved to their
+places when the run has ended, `run.json` last: without that file, the run did not end.
 """
 
 import csv
@@ -49,19 +49,19 @@ from greensched_simulator.runs.service_latency import served
 from greensched_simulator.scenario.model import CarbonFile, PriceFile, Scenario
 from greensched_simulator.scenario.site import SolarFile, TemperatureFile
 
-FORMAT = 1  # of the folder; a reader refuses others
+FORMAT = 1  # of the folder; readers refuse other formats
 SUMMARY, SCENARIO = "run.json", "scenario.yaml"
 _OUTCOMES = f"{OUTCOMES.name}.csv"
 _LIBRARIES = ("greensched", "numba", "numpy", "pyarrow", "scipy")
-# 0 of these is no figure: no scenario tells such, or there is no service.
-_MAYBE_UNTOLD = {"carbon_marginal_g", "carbon_embodied_g", "latency_p50_s", "latency_p99_s"}
-_FIGURES = OUTCOMES.schema.names[2:]  # the first are of the run
+# 0 means no value here: the scenario does not give it, or there is no service.
+_EMPTY_IF_ZERO = {"carbon_marginal_g", "carbon_embodied_g", "latency_p50_s", "latency_p99_s"}
+_FIGURES = OUTCOMES.schema.names[2:]  # without seed and policy
 _COUNTS = {column.name for column in OUTCOMES.columns if column.kind == WHOLE}
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """What was asked for, and when."""
+    """The request for a run, and its time."""
 
     scenario: Scenario
     scenario_file: Path
@@ -74,14 +74,14 @@ class RecordedRun:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A run's folder, read."""
+    """The content of a finished run's folder."""
 
     folder: Path
     results: Results
     summary: Mapping[str, Any]  # run.json
 
     def rows(self, table: str) -> Path:
-        """Return the Parquet file of a table; raise BadInput when it is gone, or cut off."""
+        """Return the Parquet file of a table; raise BadInput if it is missing or truncated."""
         path = self.folder / f"{table}.parquet"
         if not path.is_file():
             raise BadInput(f"{self.folder} has no {path.name}: copy the whole folder of the run")
@@ -95,11 +95,11 @@ class FinishedRun:
 
 
 class _RowFiles:
-    """One table, written as CSV (gzipped) and as Parquet."""
+    """Writes one table as CSV (gzipped) and as Parquet."""
 
     def __init__(self, folder: Path, table: RecordedTable) -> None:
         self._file = (folder / f"{table.name}.csv.gz").open("wb")
-        # Quick to pack, and without a name or a date: the same rows are the same bytes.
+        # Fast compression, and no name or date in the file: equal rows give equal bytes.
         self._packed = gzip.GzipFile("", "wb", compresslevel=1, fileobj=self._file, mtime=0)
         self._csv = pyarrow.csv.CSVWriter(self._packed, table.schema)
         self._parquet = pyarrow.parquet.ParquetWriter(
@@ -107,14 +107,14 @@ class _RowFiles:
         )
 
     def write(self, parts: Iterable[pa.Table]) -> None:
-        """Append some rows."""
+        """Append rows."""
         for part in parts:
             self._csv.write_table(part)
             self._parquet.write_table(part)
 
     def close(self) -> None:
-        """Complete both files; should one fail, the other is closed all the same."""
-        with ExitStack() as ending:  # the last is closed first
+        """Complete both files; if one fails, the other is still closed."""
+        with ExitStack() as ending:  # closes in reverse order
             ending.callback(self._close_parquet)
             ending.callback(self._file.close)
             ending.callback(self._packed.close)
@@ -124,22 +124,21 @@ class _RowFiles:
         try:
             self._parquet.close()
         finally:
-            self._parquet.is_open = False  # else its destructor tries again, and tells on stderr
+            self._parquet.is_open = False  # or its destructor tries again and prints to stderr
 
 
 @dataclass
 class RunFolder:
-    """Writes a run's folder round by round; `finish` completes it, leaving it before undoes all.
+    """Writes a run's folder round by round; `finish` completes it, leaving it earlier undoes all.
 
-    The folder is made when the first round is there. Raises BadInput when it holds files already,
-    or by then.
+    The first round creates the folder. Raises BadInput if it has files, now or then.
     """
 
     folder: Path
     run: RecordedRun
     _files: dict[str, _RowFiles] = field(default_factory=dict)
     _rounds: list[tuple[int, tuple[Outcome, ...]]] = field(default_factory=list)
-    _told: dict[str, Any] = field(default_factory=dict)
+    _summary: dict[str, Any] = field(default_factory=dict)
     _unfinished: Unfinished = field(init=False)
 
     def __post_init__(self) -> None:
@@ -147,7 +146,7 @@ class RunFolder:
 
     @property
     def is_whole(self) -> bool:
-        """Whether this run wrote all of its rows."""
+        """Return whether this run wrote all of its rows."""
         return self._unfinished.is_whole
 
     def __enter__(self) -> Self:
@@ -165,7 +164,7 @@ class RunFolder:
             self._unfinished.leave()
 
     def add(self, done: Round) -> None:
-        """Write all that happened in one round."""
+        """Write the rows of one round."""
         if not self._files:
             self._begin()
         world, until_s = done.world, done.outcomes[0].billed_s
@@ -179,20 +178,20 @@ class RunFolder:
         self._files["grid"].write(grid_rows(world, until_s))
         self._rounds.append((world.seed, done.outcomes))
         if done.least is not None:
-            self._told.setdefault("least", []).append(done.least._asdict())
-        self._told.setdefault(
+            self._summary.setdefault("least", []).append(done.least._asdict())
+        self._summary.setdefault(
             "notes", [*world.notes, *_left_undone(done), *_missed_objectives(done)]
         )
-        self._told.setdefault("jobs", done.outcomes[0].jobs)
-        self._told.setdefault("nodes", len(world.node_names))
-        self._told.setdefault("zones", list(world.zones))
+        self._summary.setdefault("jobs", done.outcomes[0].jobs)
+        self._summary.setdefault("nodes", len(world.node_names))
+        self._summary.setdefault("zones", list(world.zones))
 
     def finish(self) -> FinishedRun:
-        """Write outcomes and summary, and return the folder as it is read again."""
+        """Write outcomes and summary, and return the folder's content."""
         self._close()
         unfinished = self._unfinished.path
         _write_outcomes(unfinished / _OUTCOMES, self.run.policies, self._rounds)
-        summary = json.dumps({**_described(self.run), **self._told}, indent=2) + "\n"
+        summary = json.dumps({**_described(self.run), **self._summary}, indent=2) + "\n"
         (unfinished / SUMMARY).write_text(summary, encoding="utf-8")
         rows = sorted(path.name for path in unfinished.iterdir() if path.name != SUMMARY)
         self._unfinished.settle([*rows, SUMMARY])
@@ -214,12 +213,12 @@ class RunFolder:
 
 
 def read_run(folder: Path) -> FinishedRun:
-    """Return a run's folder; raise BadInput when it is none, or of another version."""
+    """Return a run's folder; raise BadInput if it is not one, or of another version."""
     try:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
         text = (folder / _OUTCOMES).read_text(encoding="utf-8")
     except (OSError, ValueError) as fault:
-        why = f"{SUMMARY} or {_OUTCOMES} is not there" if isinstance(fault, OSError) else fault
+        why = f"{SUMMARY} or {_OUTCOMES} is missing" if isinstance(fault, OSError) else fault
         raise BadInput(
             f"{folder} is not the folder of a finished run: {why}. `greensched simulate` and "
             "`greensched compare` write such folders"
@@ -290,13 +289,13 @@ def _write_outcomes(
         lines.writerow(("policy", "seed", *_FIGURES))
         for number, policy in enumerate(policies):
             for seed, outcomes in rounds:
-                told = (_cell(name, getattr(outcomes[number], name)) for name in _FIGURES)
-                lines.writerow((policy.name, seed, *told))
+                cells = (_cell(name, getattr(outcomes[number], name)) for name in _FIGURES)
+                lines.writerow((policy.name, seed, *cells))
 
 
 def _cell(name: str, value: float) -> float | str:
-    """Return a figure, or nothing where it is not known."""
-    return "" if name in _MAYBE_UNTOLD and value == 0.0 else value
+    """Return a figure, or empty text if it is not known."""
+    return "" if name in _EMPTY_IF_ZERO and value == 0.0 else value
 
 
 def _described(run: RecordedRun) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Figures of runs as rows of text, for terminals and pages alike.
+"""Figures of runs as rows of text, for terminals and pages.
 
-What was done comes first, then what it took, then how long jobs waited.
+Work done comes first, then energy, money and carbon, then waits.
 """
 
 import math
@@ -39,7 +39,7 @@ from greensched_simulator.results.comparison import (
     difference,
     mean_outcome,
 )
-from greensched_simulator.results.levers import LEVERS, levers_of, parts, told_apart
+from greensched_simulator.results.levers import LEVERS, levers_of, parts, with_all_combinations
 from greensched_simulator.results.optional_metrics import (
     failure_rows,
     in_time,
@@ -64,7 +64,7 @@ _FAILURES = "In the bound, no work is lost when nodes fail."
 _UNDONE = "In the bound, jobs that one of them never ran may stay undone, for their charge."
 _PARTS = ("active", "idle", "sleep", "wake", "transfer", "charged")
 COMPARED = (("energy", ENERGY), ("cost", COST), ("carbon", CARBON))
-_AT_MARGIN = ("carbon at the margin", MARGINAL)
+_MARGINAL = ("marginal carbon", MARGINAL)
 
 
 def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
@@ -81,7 +81,7 @@ def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
         ),
         *chain.from_iterable(taken),
         *supplied(outcome),
-        *_apart(outcome),
+        *_not_in_totals(outcome),
         *request_rows(outcome),
         *failure_rows(outcome),
         ("wait, h: mean", amount(outcome.wait_mean_s / SECONDS_PER_HOUR)),
@@ -94,16 +94,16 @@ def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
     ]
 
 
-def _apart(outcome: Outcome) -> Iterator[Row]:
-    """Yield the carbon that is in no total, where it is known."""
+def _not_in_totals(outcome: Outcome) -> Iterator[Row]:
+    """Yield the known carbon figures that are not in the total."""
     if outcome.carbon_marginal_g:
-        yield "carbon at the margin, kg", large(_kg(outcome.carbon_marginal_g))
+        yield "marginal carbon, kg", large(_kg(outcome.carbon_marginal_g))
     if outcome.carbon_embodied_g:
-        yield "carbon of making the nodes, kg", large(_kg(outcome.carbon_embodied_g))
+        yield "embodied carbon of the nodes, kg", large(_kg(outcome.carbon_embodied_g))
 
 
 def done_rows(results: Results) -> list[Row]:
-    """Return a head and a line for each policy: what was done, and how long jobs waited."""
+    """Return a head and a line for each policy: work done and waits."""
     has_services = _has_services(results)
     rows: list[Row] = [
         ("policy", "jobs\ndone", "work,\ncore-h", "deadlines\nmet", "missed", "wait,\nh",
@@ -141,10 +141,10 @@ def _of_all(outcome: Outcome) -> str:
 def taken_rows(results: Results, currency: str) -> list[Row]:
     """Return a head and a line for each policy: energy, money, carbon, active and idle.
 
-    Sleeping, waking and what is charged for jobs that never ran have columns where there is any.
+    Sleeping, waking, moving data and charges have columns if there are any.
     """
     means = {policy: mean_outcome(results.outcomes[policy]) for policy in results.policies}
-    parts = _parts_told(means.values())
+    parts = _parts_shown(means.values())
     units = {"energy": "kWh", "cost": currency, "carbon": "kg"}
     names = (f"{each},\n{unit}" for name, unit in units.items() for each in (name, *parts))
     rows: list[Row] = [("policy", *names)]
@@ -157,9 +157,9 @@ def taken_rows(results: Results, currency: str) -> list[Row]:
 
 
 def change_rows(results: Results) -> list[Row]:
-    """Return a head and a line for each policy: deadlines missed, and changes beside them.
+    """Return a head and a line for each policy: missed deadlines and changes.
 
-    Where there are services, also the requests that were late.
+    With services, also late requests.
     """
     compared = _compared(results)
     losses = (("deadlines\nmissed", MISSED), *_late(results))
@@ -181,25 +181,25 @@ def _late(results: Results) -> tuple[tuple[str, ComparedFigure], ...]:
 
 def _compared(results: Results) -> tuple[tuple[str, ComparedFigure], ...]:
     """Return the figures whose changes are shown."""
-    told = (outcome.carbon_marginal_g for own in results.outcomes.values() for outcome in own)
-    return (*COMPARED, _AT_MARGIN) if any(told) else COMPARED
+    marginal_g = (outcome.carbon_marginal_g for own in results.outcomes.values() for outcome in own)
+    return (*COMPARED, _MARGINAL) if any(marginal_g) else COMPARED
 
 
 def how_captured(results: Results) -> str:
-    """Return what the shares of `captured_rows` mean, and what the bounds leave out."""
+    """Return the meaning of the shares of `captured_rows`, and what the bounds leave out."""
     every = [outcome for own in results.outcomes.values() for outcome in own]
-    told = (
+    remarks = (
         (_REPLICAS, _has_services(results)),
         (_FAILURES, any(outcome.failures for outcome in every)),
         (_UNDONE, any(outcome.energy_charged_j for outcome in every)),
     )
-    return " ".join([_HOW_CAPTURED, *(text for text, holds in told if holds)])
+    return " ".join([_HOW_CAPTURED, *(text for text, holds in remarks if holds)])
 
 
 def captured_rows(results: Results) -> list[Row]:
-    """Return a head and a line for each policy: its share of what could be saved at all.
+    """Return a head and a line for each policy: its share of the largest possible saving.
 
-    Only where the bounds are known and there is a baseline; else no line.
+    Without bounds or a baseline, only the head.
     """
     rows: list[Row] = [("policy", *(name for name, _ in COMPARED))]
     if not results.least or results.baseline is None:
@@ -216,15 +216,15 @@ def _share_text(share: ConfidenceInterval) -> str:
 
 
 def lever_rows(results: Results) -> list[Row]:
-    """Return a head and a line for each policy and figure: what each lever adds to the change.
+    """Return a head and a line for each policy and figure: each lever's part of the change.
 
-    Only of policies of several levers whose combinations were all run; without one, no line.
+    Only policies with several levers whose combinations were all run have lines.
     """
-    apart = told_apart(results)
-    of_each = [levers_of(policy, results.baseline) for policy in apart if results.baseline]
+    policies = with_all_combinations(results)
+    of_each = [levers_of(policy, results.baseline) for policy in policies if results.baseline]
     levers = [lever for lever in LEVERS if any(lever in own for own in of_each)]
     rows: list[Row] = [("policy", "of", *levers, "together")]
-    for policy in apart:
+    for policy in policies:
         for name, figure in COMPARED:
             found = parts(figure, results, policy)
             cells = (change_cell(found[lever]) if lever in found else "" for lever in levers)
@@ -234,13 +234,13 @@ def lever_rows(results: Results) -> list[Row]:
 
 
 def losses(results: Results) -> list[str]:
-    """Return a sentence for each figure in which policies do worse than the baseline, by how much.
+    """Return a sentence for each figure in which policies are worse than the baseline.
 
-    Whoever does worse on the mean is named, also where seeds vary too much to be sure.
+    Every policy with a worse mean is named, even if the difference is not significant.
     """
     if results.baseline is None:
         return []
-    told = []
+    sentences = []
     for name, figure, in_unit, unit in _lost(results):
         worse = []
         for policy in results.policies:
@@ -248,8 +248,8 @@ def losses(results: Results) -> list[str]:
             if found.mean > 0 and amount(found.mean) != amount(0.0):
                 worse.append(f"{policy.label} ({_more(found, unit)})")
         if worse:
-            told.append(f"more {name} than {results.baseline.label}: {', '.join(worse)}")
-    return told
+            sentences.append(f"more {name} than {results.baseline.label}: {', '.join(worse)}")
+    return sentences
 
 
 def _more(found: ConfidenceInterval, unit: str) -> str:
@@ -259,20 +259,20 @@ def _more(found: ConfidenceInterval, unit: str) -> str:
 
 
 def how_compared(results: Results) -> str:
-    """Return a sentence on what the changes of a comparison are."""
-    assert results.baseline is not None, "nothing is compared"
+    """Return a sentence on the meaning of a comparison's changes."""
+    assert results.baseline is not None, "there is no baseline"
     seeds = len(results.seeds)
     if seeds == 1:
         return f"Change against {results.baseline.label} with one seed, so without an interval."
     return (
         f"Change against {results.baseline.label}, paired by seed: mean over {seeds} seeds, ± half "
         "the 95 % interval of that mean (Student's t). It shows how much results vary with the "
-        "seed, not how other clusters or grids would do."
+        "seed, not with other clusters or grids."
     )
 
 
 def how_long_billed(results: Results) -> str:
-    """Return a sentence on the hours that all policies of a comparison are billed for."""
+    """Return a sentence on the hours for which all policies of a comparison are billed."""
     billed_s = [outcome.billed_s for outcome in results.outcomes[results.policies[0]]]
     mean_h = sum(billed_s) / len(billed_s) / SECONDS_PER_HOUR
     return (
@@ -289,7 +289,7 @@ def _hours(found: Difference) -> ConfidenceInterval:
 def _lost(
     results: Results,
 ) -> Iterator[tuple[str, ComparedFigure, Callable[[Difference], ConfidenceInterval], str]]:
-    """Yield name, figure and unit of all that policies may lose in."""
+    """Yield name, figure and unit of all figures that a policy may worsen."""
     yield "deadlines missed", MISSED, lambda found: found.change, ""
     for _, figure in _late(results):
         yield "requests late", figure, lambda found: found.change, ""
@@ -300,19 +300,18 @@ def _lost(
 
 
 def embodied_text(results: Results) -> str:
-    """Return a sentence on the carbon of making the nodes; empty where it is not known."""
+    """Return a sentence on the nodes' embodied carbon; empty if it is not known."""
     grams = mean_outcome(next(iter(results.outcomes.values()))).carbon_embodied_g
     if not grams:
         return ""
     return (
-        f"In addition, making the nodes emitted {large(_kg(grams))} kg for the time billed, "
-        f"whatever "
-        "the policy."
+        f"In addition, the nodes' embodied carbon is {large(_kg(grams))} kg for the time billed, "
+        "under any policy."
     )
 
 
 def _lost_cell(results: Results, policy: Policy, figure: ComparedFigure) -> Cell:
-    """Return the mean count of what should not happen, marked if it differs from the baseline's."""
+    """Return the mean count of missed deadlines or the like, marked if unlike the baseline's."""
     lost = count(float(np.mean([figure.of(each) for each in results.outcomes[policy]])))
     if results.baseline is None:
         return Cell(lost)
@@ -320,7 +319,7 @@ def _lost_cell(results: Results, policy: Policy, figure: ComparedFigure) -> Cell
 
 
 def _taken(outcome: Outcome, currency: str) -> dict[str, dict[str, float]]:
-    """Return energy, cost and carbon, each by its name: the whole under "", and its parts."""
+    """Return the total, under "", and the parts of energy, cost and carbon, by name."""
     amounts: dict[str, tuple[str, str, Callable[[float], float]]] = {
         "energy, kWh": ("energy", "_j", kwh_from_joules),
         f"cost, {currency}": ("cost", "", float),
@@ -328,10 +327,10 @@ def _taken(outcome: Outcome, currency: str) -> dict[str, dict[str, float]]:
     }
     return {
         name: {
-            part: told(getattr(outcome, f"{kind}{part and '_'}{part}{unit}"))
+            part: shown(getattr(outcome, f"{kind}{part and '_'}{part}{unit}"))
             for part in ("", *_PARTS)
         }
-        for name, (kind, unit, told) in amounts.items()
+        for name, (kind, unit, shown) in amounts.items()
     }
 
 
@@ -339,18 +338,18 @@ def _kg(grams: float) -> float:
     return grams / 1e3
 
 
-def _parts_told(outcomes: Iterable[Outcome]) -> list[str]:
-    """Return the parts worth telling: what is above idle and idle, and what there is of others."""
-    told = list(outcomes)
+def _parts_shown(outcomes: Iterable[Outcome]) -> list[str]:
+    """Return the parts to show: active, idle, and all others that are not 0."""
+    every = list(outcomes)
     return [
         part
         for part in _PARTS
-        if part in ("active", "idle") or any(_has(each, part) for each in told)
+        if part in ("active", "idle") or any(_has(each, part) for each in every)
     ]
 
 
 def _has(outcome: Outcome, part: str) -> bool:
-    """Tell whether there is anything of a part; data may be brought for money alone."""
+    """Return whether a part is not 0; moving data may cost money but no energy."""
     return bool(getattr(outcome, f"energy_{part}_j") or getattr(outcome, f"cost_{part}"))
 
 
@@ -364,5 +363,5 @@ def _split(name: str, figures: Mapping[str, float], outcome: Outcome) -> Iterato
         "transfer": "bringing data",
         "charged": f"charged for {count(outcome.jobs_never_ran)} {noun} that never ran",
     }
-    for part in _parts_told([outcome]):
+    for part in _parts_shown([outcome]):
         yield f"  {names.get(part, part)}", large(figures[part])

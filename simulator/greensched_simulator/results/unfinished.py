@@ -1,6 +1,6 @@
-"""Where a run writes until all is whole: a folder within its own, which one run alone can hold.
+"""The folder into which a run writes until it is complete; only one run can hold it.
 
-Within the run's folder, not beside it: who may write to that may write here, wherever it lies.
+It is inside the run's folder: a user who may write to that folder may always write here.
 """
 
 import os
@@ -16,17 +16,17 @@ _ANOTHER = "name another folder with --out"
 
 
 class Unfinished:
-    """The place of files that are not whole yet; `settle` moves them, `leave` before undoes all.
+    """The folder of incomplete files; `settle` moves them, `leave` without that undoes all.
 
-    Raises BadInput when the folder holds files already, or cannot be made.
+    Raises BadInput if the run's folder has files or cannot be created.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.path = folder / UNFINISHED
-        self.is_whole = False  # whether all files were moved, by this run
+        self.is_whole = False  # whether this run moved all files
         self._is_held = False
-        self._is_new = False  # whether the folder was made here
+        self._is_new = False  # whether this run created the folder
         self._moved: list[Path] = []
         self._refuse_files()
         nearest = next(each for each in (folder, *folder.absolute().parents) if each.exists())
@@ -37,7 +37,7 @@ class Unfinished:
             )
 
     def begin(self) -> None:
-        """Make the folder; raise BadInput when another run was quicker, or it cannot be made."""
+        """Create the folder; raise BadInput if another run did, or if that fails."""
         is_new = not self.folder.exists()
         try:
             self.path.mkdir(parents=True)
@@ -45,10 +45,10 @@ class Unfinished:
             self._refuse_files()
             raise BadInput(f"{self.folder} cannot be created: {fault}; {_ANOTHER}") from fault
         self._is_held, self._is_new = True, is_new
-        self._refuse_files(but=UNFINISHED)  # since it was asked a run may have come and ended
+        self._refuse_files(but=UNFINISHED)  # another run may have ended since the first check
 
     def settle(self, names: Sequence[str]) -> None:
-        """Move all files to their place in this order; raise BadInput where one is taken."""
+        """Move all files to their places in this order; raise BadInput if one exists there."""
         taken = [name for name in names if os.path.lexists(self.folder / name)]
         if taken:
             raise BadInput(f"{self.folder} got {', '.join(taken)} from another program during "
@@ -59,15 +59,15 @@ class Unfinished:
         self.is_whole = True
 
     def leave(self) -> None:
-        """Delete what is not whole, and the folder itself if it was made here; safe to repeat."""
+        """Delete incomplete files, and the folder if this run created it; safe to repeat."""
         if not self._is_held:
             return
-        shutil.rmtree(self.path, ignore_errors=True)  # what ended the run is reported, not this
+        shutil.rmtree(self.path, ignore_errors=True)  # the error that ended the run is reported
         if not self.is_whole:
             for path in self._moved:
                 path.unlink(missing_ok=True)
             if self._is_new:
-                with suppress(OSError):  # others may have put something there
+                with suppress(OSError):  # other programs may have put files there
                     self.folder.rmdir()
         self._is_held = False
 

@@ -149,16 +149,16 @@ def _power_caps(caps: Caps, at: Integers, time_s: Floats) -> Floats:
     """Return the power caps of nodes at times; nodes, and the times of each, are ascending."""
     power_cap = np.ones(at.size)
     for node in np.unique(caps.node):
-        mine = caps.node == node
+        of_node = caps.node == node
         here = slice(*np.searchsorted(at, (node, node + 1)))
-        power_cap[here] = power_caps_at(Caps._make(each[mine] for each in caps), time_s[here])
+        power_cap[here] = power_caps_at(Caps._make(each[of_node] for each in caps), time_s[here])
     return power_cap
 
 
 def _sleeps_within(sleeps: Sleeps, nodes: Integers, until_s: float) -> Sleeps:
     """Return the nodes' sleeps that begin before the window's end, cut off there."""
-    mine = (sleeps.node >= nodes[0]) & (sleeps.node <= nodes[-1]) & (sleeps.asleep_s < until_s)
-    cut = Sleeps._make(each[mine] for each in sleeps)
+    is_kept = (sleeps.node >= nodes[0]) & (sleeps.node <= nodes[-1]) & (sleeps.asleep_s < until_s)
+    cut = Sleeps._make(each[is_kept] for each in sleeps)
     return cut._replace(
         asleep_s=np.minimum(cut.asleep_s, until_s),
         woken_s=np.minimum(cut.woken_s, until_s),
@@ -262,13 +262,13 @@ def _grid(
     """Return carbon intensity, price and PUE relative to the nodes' PUE; NaN without data."""
     found = np.full((3, pieces.node.size), np.nan)
     for zone, series in enumerate(zones):
-        mine = np.flatnonzero(world.nodes.zone[pieces.node] == zone)
-        steps = steps_at(pieces.start_s[mine], series.times_s)
-        found[0, mine] = held(steps, series.carbon_g_per_kwh)
-        found[1, mine] = held(steps, series.price_per_mwh)
-        found[2, mine] = 1.0
+        in_zone = np.flatnonzero(world.nodes.zone[pieces.node] == zone)
+        steps = steps_at(pieces.start_s[in_zone], series.times_s)
+        found[0, in_zone] = held(steps, series.carbon_g_per_kwh)
+        found[1, in_zone] = held(steps, series.price_per_mwh)
+        found[2, in_zone] = 1.0
         if series.pue_relative is not None:
-            found[2, mine] = held(steps, series.pue_relative)
+            found[2, in_zone] = held(steps, series.pue_relative)
     return found[0], found[1], found[2]
 
 

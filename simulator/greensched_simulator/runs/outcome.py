@@ -36,7 +36,7 @@ class Outcome(BillTotal):
     jobs: int
     jobs_done: int  # within the window
     work_core_h: float  # of the reference core, done
-    work_gpu_h: float  # GPU hours, done
+    work_gpu_h: float  # of GPUs at the reference core's speed, done
     deadlines: int  # jobs that have one
     deadlines_met: int
     wait_mean_s: float  # of `waits_s`; until the window's end for jobs that never ran

@@ -51,7 +51,7 @@ class _Course(NamedTuple):
     length_s: Floats
     slot: Integers
     ready: Floats  # replicas
-    speed: Floats  # the sum of theirs
+    speed: Floats  # the sum over replicas
 
 
 def latency_of(world: World, schedule: Schedule) -> Latency:

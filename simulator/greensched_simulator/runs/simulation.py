@@ -319,17 +319,17 @@ def forecast_of(world: World, *, in_slots: bool) -> GridTable:
     """
     grids = world.grids
     seen = relative_pue(grids) * _imports_at_most(world)
-    said = grids.forecast_carbon_g_per_kwh
-    usable = np.isfinite(said) & (said != 0.0) & np.isfinite(grids.carbon_g_per_kwh)
-    factor = np.divide(grids.carbon_g_per_kwh, said, out=np.ones(said.size), where=usable)
+    forecast = grids.forecast_carbon_g_per_kwh
+    usable = np.isfinite(forecast) & (forecast != 0.0) & np.isfinite(grids.carbon_g_per_kwh)
+    factor = np.divide(grids.carbon_g_per_kwh, forecast, out=np.ones(forecast.size), where=usable)
     offset = np.nan_to_num((grids.price_per_mwh - grids.forecast_price_per_mwh) * seen)
     table = grid_table(
         grids.starts,
         grids.times_s,
-        said * seen,
+        forecast * seen,
         grids.forecast_price_per_mwh * seen,
-        factors=np.stack([factor, np.ones(said.size)]),
-        offsets=np.stack([np.zeros(said.size), offset]),
+        factors=np.stack([factor, np.ones(forecast.size)]),
+        offsets=np.stack([np.zeros(forecast.size), offset]),
     )
     return in_parts(table, SLOT_S) if in_slots else table
 

@@ -1,4 +1,4 @@
-"""What a scenario file may say: its fields, their units, bounds and defaults; read as YAML.
+"""The model of scenario files (YAML): fields, units, bounds and defaults.
 
 Imports `formats` and `policy.py`. Begin with `model.py`.
 """

@@ -1,4 +1,4 @@
-"""The nodes of a scenario file: what they offer and draw, and what making them took."""
+"""The nodes of a scenario file: capacity, power, and embodied carbon."""
 
 from typing import Annotated
 
@@ -34,14 +34,14 @@ def _curve(watts: list[float]) -> list[float]:
 
 
 class Sleep(ScenarioPart):
-    """Sleep of an empty node, instead of idling; the policy chooses whether it sleeps."""
+    """Sleep of an empty node instead of idling; the policy decides whether it sleeps."""
 
     watts: float = Field(
         ge=0,
         le=1e6,
         description="Power of a sleeping node, its GPUs included; less than its idle power.",
     )
-    wake: Duration = Field(le=86_400, description="Time from asleep until jobs can run.")
+    wake: Duration = Field(le=86_400, description="Time from sleep until jobs can run.")
     wake_watts: float | None = Field(
         default=None,
         ge=0,
@@ -52,23 +52,23 @@ class Sleep(ScenarioPart):
 
 
 class Embodied(ScenarioPart):
-    """The carbon of making a node, spread over its life and reported apart from that of energy."""
+    """A node's embodied carbon, spread over its life and reported apart from energy's carbon."""
 
     kg: float = Field(
         gt=0,
         le=1e6,
-        description="CO2e of making, moving and scrapping one node with its GPUs.",
+        description="CO2e of making, shipping and scrapping one node with its GPUs.",
     )
     years: float = Field(default=5.0, gt=0, le=50, description="Years for which a node is used.")
 
     @property
     def g_per_s(self) -> float:
-        """Return the grams of each second of a node's life."""
+        """Return the grams per second of a node's life."""
         return 1000.0 * self.kg / (self.years * SECONDS_PER_YEAR)
 
 
 class Failures(ScenarioPart):
-    """How often a node fails while it is awake, and for how long; both exponential."""
+    """How often an awake node fails, and for how long; both times are exponential."""
 
     every: Duration = Field(
         gt=0, description="Mean time from a repair to the next failure, such as 60d."
@@ -83,7 +83,7 @@ class NodeGroup(ScenarioPart):
 
     name: str = Field(
         pattern=r"^[a-z0-9]([-a-z0-9]{0,52}[a-z0-9])?$",
-        description="First part of the nodes' names: lower case, digits and -.",
+        description="First part of the nodes' names: lower-case letters, digits and -.",
     )
     count: int = Field(ge=1, le=1_000_000, description="Number of nodes.")
     hardware: Hardware | None = Field(
@@ -118,7 +118,7 @@ class NodeGroup(ScenarioPart):
         "cost under `empty_nodes_sleep`.",
     )
     embodied: Embodied | None = Field(
-        default=None, description="Carbon of making the nodes; without it none is reported."
+        default=None, description="Embodied carbon of a node; without it none is reported."
     )
     failures: Failures | None = Field(
         default=None, description="Failures of the nodes; without it no node fails."
@@ -132,5 +132,5 @@ class Cluster(ScenarioPart):
 
     @property
     def nodes_sleep(self) -> bool:
-        """Tell whether any node can sleep if the policy lets it."""
+        """Return whether any node can sleep if the policy allows it."""
         return any(group.sleep is not None for group in self.nodes)

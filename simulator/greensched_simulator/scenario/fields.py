@@ -1,4 +1,4 @@
-"""What stands in a scenario file beside plain words and numbers: durations, quantities, files."""
+"""The kinds of values in a scenario file: durations, quantities, files and others."""
 
 import math
 import re
@@ -73,12 +73,12 @@ def _file(value: Any, info: ValidationInfo) -> Path:
     if unset:
         raise ValueError(f"{text!r} needs the variable {', '.join(unset)}: set it to a folder")
     filled = _VARIABLE.sub(lambda found: str(variables[found[1]]), text)
-    # Who sets a variable to a folder does not stand in the scenario's.
-    is_told_outside = _FOLDER_FIRST.match(text) is not None
-    path = Path(filled if is_told_outside else context.get(FOLDER, Path()) / filled)
+    # A variable is set in the shell, so its relative folder starts from the working directory.
+    starts_with_variable = _FOLDER_FIRST.match(text) is not None
+    path = Path(filled if starts_with_variable else context.get(FOLDER, Path()) / filled)
     if not path.is_file():
-        whose = "the working directory" if is_told_outside else "the folder of the scenario"
-        raise ValueError(f"there is no file {path}; a path is relative to {whose}")
+        base = "the working directory" if starts_with_variable else "the folder of the scenario"
+        raise ValueError(f"there is no file {path}; a path is relative to {base}")
     return path
 
 
@@ -122,13 +122,13 @@ Moment = Annotated[
 ]  # seconds since the epoch
 InputFile = Annotated[
     Path, BeforeValidator(_file), _written("data/carbon.csv.gz")
-]  # there; `${NAME}` is a variable of the environment
+]  # an existing file; `${NAME}` is an environment variable
 Hardware = Annotated[str, BeforeValidator(_hardware), _written("epyc-7763-1s")]
 GpuModel = Annotated[str, BeforeValidator(_gpu_model), _written("a100-sxm")]
 
 
 class ScenarioPart(BaseModel):
-    """A part of the file: unknown names and wrong types are refused, and nothing changes later."""
+    """A part of the file: immutable; unknown names and wrong types are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -137,8 +137,8 @@ class SeriesFile(ScenarioPart):
     """A series in a CSV file, plain or gzipped."""
 
     file: InputFile = Field(
-        description="CSV with a header, relative to this file; `${NAME}` is a variable of the "
-        "environment."
+        description="CSV with a header, relative to this file; `${NAME}` is an "
+        "environment variable."
     )
     time_column: str = Field(description="Column of the times; each value holds from its time on.")
     column: str = Field(description="Column of the values.")
@@ -150,13 +150,13 @@ class SeriesFile(ScenarioPart):
 
 
 def _source(value: Any) -> str | None:
-    tags = {"file": "from file", "constant": "constant value", "shape": "made up"}
+    tags = {"file": "from file", "constant": "constant value", "shape": "synthetic shape"}
     given = [tag for name, tag in tags.items() if isinstance(value, dict) and name in value]
     return given[0] if len(given) == 1 else None
 
 
 def one_source(example: str) -> Discriminator:
-    """Return what tells a series from a file, a constant and a shape apart by their tags."""
+    """Return the discriminator of series: from a file, a constant or a shape."""
     return Discriminator(
         _source,
         custom_error_type="one_source",

@@ -1,7 +1,7 @@
 """Reads YAML with the line of each entry, by the rules of YAML 1.2.
 
-PyYAML's own rules are those of 1.1, where the zone `NO` is false, `12:30` is 750 and
-`2023-06-01` is a date; and it takes the last of two entries with one name without a word.
+PyYAML itself follows YAML 1.1, in which the zone `NO` is false, `12:30` is 750 and `2023-06-01` is
+a date. It also accepts a repeated name silently and keeps the last value.
 """
 
 import re
@@ -27,7 +27,7 @@ _RESOLVED = {
 
 
 class _Loader(yaml.SafeLoader):
-    """Resolves plain words as YAML 1.2 does."""
+    """Resolves plain scalars as YAML 1.2 does."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # none of YAML 1.1's
 
@@ -38,7 +38,7 @@ for _name, (_pattern, _first) in _RESOLVED.items():
 
 @dataclass(frozen=True)
 class Document:
-    """What a YAML file holds and on which line each entry stands."""
+    """The content of a YAML file, and the line of each entry."""
 
     content: dict[str, Any]
     lines: dict[Place, int]
@@ -46,7 +46,7 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """Return a YAML file's entries; raise BadInput when it is not YAML or holds no names."""
+    """Return a YAML file's entries; raise BadInput if it is not YAML or has no names."""
     text = _text(path)
     loader = _Loader(text)
     try:

@@ -1,4 +1,4 @@
-"""The names that a scenario file may hold, and the places where each one belongs."""
+"""The names allowed in a scenario file, and the places where each belongs."""
 
 from collections.abc import Iterator
 from itertools import takewhile
@@ -10,13 +10,13 @@ from greensched_core.quoting import near
 from greensched_simulator.scenario.file import Place
 from greensched_simulator.scenario.model import Scenario
 
-_Path = tuple[str, ...]  # a place in parts, as docs/scenarios.md writes it
+_Path = tuple[str, ...]  # the parts of a place, as in docs/scenarios.md
 _ITEM, _NAME = "[]", "NAME"
 _MOST_SHOWN = 3
 
 
 def hint(place: Place) -> str:
-    """Return names like the unknown one at this place, and the places where it belongs."""
+    """Return names similar to the unknown one at this place, and places where it belongs."""
     name, known = str(place[-1]), list(dict.fromkeys(_paths(Scenario, ())))
     here = [path[-1] for path in known if len(path) == len(place) == _common(path, place) + 1]
     elsewhere = [path for path in known if path[-1] == name]
@@ -28,7 +28,7 @@ def hint(place: Place) -> str:
 
 
 def _paths(kind: Any, at: _Path) -> Iterator[_Path]:
-    """Yield the path of each name that a type of the file leads to."""
+    """Yield the path of each name below a type of the file."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         for name, field in kind.model_fields.items():
             path = (*at, field.alias or name)
@@ -41,7 +41,7 @@ def _paths(kind: Any, at: _Path) -> Iterator[_Path]:
 
 
 def _common(path: _Path, place: Place) -> int:
-    """Return how many parts a path and a place have in common before their last ones."""
+    """Return the length of the common beginning of a path and a place, without their last parts."""
     pairs = zip(path[:-1], place[:-1], strict=False)
     return sum(1 for _ in takewhile(_fits, pairs))
 

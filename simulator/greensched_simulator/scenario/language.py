@@ -1,4 +1,4 @@
-"""Language models in a scenario file: trainings, and the model that a service answers with."""
+"""Language models in a scenario file: trainings, and the models of services."""
 
 from typing import Annotated, Any
 
@@ -50,11 +50,11 @@ GpuWithPeak = Annotated[GpuModel, AfterValidator(_with_peak)]
 
 
 class Training(ScenarioPart):
-    """Trainings of one language model, whose runtimes follow from FLOPs; on top of `load`."""
+    """Trainings of one language model, with runtimes from FLOPs; in addition to `load`."""
 
     name: str = Field(
         pattern=r"^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$",
-        description="First part of the jobs' names: lower case, digits and -.",
+        description="First part of the jobs' names: lower-case letters, digits and -.",
     )
     jobs: int = Field(
         ge=1, le=1_000_000, description="Number of jobs that arrive within the scenario's length."
@@ -80,7 +80,7 @@ class Training(ScenarioPart):
         default=0.0,
         ge=0,
         le=4,
-        description="Standard deviation of the logarithm of that number; 0: all read equally many.",
+        description="Standard deviation of the logarithm of that number; 0: all read the same.",
     )
     gpu: GpuWithPeak = Field(
         description="GPU for which the runtime is computed; some node must have it. On other "
@@ -105,7 +105,7 @@ class Training(ScenarioPart):
 
 
 class Length(ScenarioPart):
-    """Number of tokens of made-up requests."""
+    """Number of tokens of generated requests."""
 
     mean: float = Field(gt=0, le=1e7, description="Mean number of tokens.")
     variation: float = Field(
@@ -124,15 +124,15 @@ class Lengths(ScenarioPart):
 
 
 class ServedModel(ScenarioPart):
-    """A language model on some GPUs as measured: its speed, and its requests at a time."""
+    """A language model on GPUs with a measured speed, and its requests at a time."""
 
     name: str = Field(
         description="One of the measured models (docs/simulator.md), or a model_id of `figures`."
     )
     figures: InputFile | None = Field(
         default=None,
-        description="A task of ML.ENERGY's leaderboard (JSON), or a file of that form; default: "
-        "the few that are shipped.",
+        description="Task of ML.ENERGY's leaderboard (JSON), or a file of that form; default: "
+        "the shipped figures.",
     )
     gpu: GpuWithPeak = Field(
         description="GPU on which it was measured; every other GPU that a replica can get needs "

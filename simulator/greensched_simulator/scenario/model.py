@@ -1,4 +1,4 @@
-"""What a scenario file may hold. Names in the file have no unit where the value carries one."""
+"""The content of a scenario file. A name in the file has no unit if its value carries one."""
 
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -25,17 +25,17 @@ from greensched_simulator.scenario.site import Site
 
 CURRENCY = r"^[A-Z]{3}$"
 PRICE_UNIT = r"^[A-Z]{3}/[Mk]Wh$"
-_TAGS = frozenset({"from file", "constant value", "made up", "one for all", "by runtime"})
+_TAGS = frozenset({"from file", "constant value", "synthetic shape", "one for all", "by runtime"})
 G_PER_KWH = {"g/kWh": 1.0, "kg/MWh": 1.0, "lb/MWh": 0.45359237}
 
 
 def place_of(error_at: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """Return where pydantic's fault stands in the file, which knows no tags."""
+    """Return the place of a pydantic error in the file, without the tags of unions."""
     return tuple(at for at in error_at if at not in _TAGS)
 
 
 class Shape(ScenarioPart):
-    """A made-up day by the quarter hour, seeded."""
+    """A synthetic day in quarter hours, drawn by the seed."""
 
     shape: Literal["solar", "hydro", "coal"] = Field(
         description="solar is clean and cheap at noon, hydro is always clean, coal is always dirty."
@@ -48,7 +48,7 @@ class Shape(ScenarioPart):
 class CarbonFile(SeriesFile):
     """Carbon intensity in a file."""
 
-    unit: Literal["g/kWh", "kg/MWh", "lb/MWh"] = Field(default="g/kWh", description="Its unit.")
+    unit: Literal["g/kWh", "kg/MWh", "lb/MWh"] = Field(default="g/kWh", description="Unit.")
 
 
 class CarbonConstant(ScenarioPart):
@@ -74,13 +74,13 @@ _ONE_SOURCE = one_source("{shape: solar}")
 Carbon = Annotated[
     Annotated[CarbonFile, Tag("from file")]
     | Annotated[CarbonConstant, Tag("constant value")]
-    | Annotated[Shape, Tag("made up")],
+    | Annotated[Shape, Tag("synthetic shape")],
     _ONE_SOURCE,
 ]
 Price = Annotated[
     Annotated[PriceFile, Tag("from file")]
     | Annotated[PriceConstant, Tag("constant value")]
-    | Annotated[Shape, Tag("made up")],
+    | Annotated[Shape, Tag("synthetic shape")],
     _ONE_SOURCE,
 ]
 
@@ -105,10 +105,10 @@ class Grid(ScenarioPart):
 
 
 class LargestMachine(ScenarioPart):
-    """The largest machine of the cell that Google's trace was taken from."""
+    """The largest machine of the cell in which Google recorded its trace."""
 
-    cpu_cores: Cores = Field(description="CPU cores that a CPU request of 1 stands for.")
-    memory: Bytes = Field(description="Memory that a memory request of 1 stands for.")
+    cpu_cores: Cores = Field(description="CPU cores in a CPU request of 1.")
+    memory: Bytes = Field(description="Memory in a memory request of 1.")
 
 
 class TraceWorkload(ScenarioPart):
@@ -116,10 +116,10 @@ class TraceWorkload(ScenarioPart):
 
     file: InputFile = Field(description="Trace in one of the formats of docs/traces.md.")
     time_unit: Literal["s", "h"] | None = Field(
-        default=None, description="Of the times in a GAIA trace; default: what its name says."
+        default=None, description="Unit of times in a GAIA trace; default: by the file's name."
     )
     largest_machine: LargestMachine | None = Field(
-        default=None, description="Required for Google's traces: requests are shares of it."
+        default=None, description="Required for Google's traces: their requests are shares of it."
     )
     skip_faulty: bool = Field(
         default=False, description="Leave out and report faulty rows instead of refusing the trace."
@@ -138,13 +138,13 @@ def _gpus(gpus: float) -> float:
 
 
 class Generator(ScenarioPart):
-    """Jobs made up by the seed: a Poisson process with a daily wave, log-normal runtimes."""
+    """Jobs drawn by the seed: a Poisson process with a daily wave, log-normal runtimes."""
 
     jobs: int | None = Field(
         default=None,
         ge=1,
         le=10_000_000,
-        description="Number of jobs; default: as many as make up the `load`.",
+        description="Number of jobs; default: as many as reach the `load`.",
     )
     daily_swing: float = Field(
         default=0.5, ge=0, le=1, description="Arrivals peak at 1 + this times their mean."
@@ -155,16 +155,16 @@ class Generator(ScenarioPart):
         description="Time of day with the most arrivals, after 0 h UTC.",
     )
     runtime_median: Duration = Field(
-        default=5_400.0, gt=0, description="Median, on the reference core."
+        default=5_400.0, gt=0, description="Median runtime on the reference core."
     )
     runtime_sigma: float = Field(
         default=1.2, ge=0, le=4, description="Standard deviation of the runtime's logarithm."
     )
     runtime_shortest: Duration = Field(
-        default=30.0, gt=0, description="Shorter ones are raised to this."
+        default=30.0, gt=0, description="Shorter runtimes are raised to this."
     )
     runtime_longest: Duration = Field(
-        default=86_400.0, gt=0, description="Longer ones are cut to this."
+        default=86_400.0, gt=0, description="Longer runtimes are cut to this."
     )
     cpu_cores: list[Cores] = Field(
         default=[1.0, 2.0, 2.0, 4.0, 4.0, 8.0],
@@ -181,7 +181,7 @@ class Generator(ScenarioPart):
         default=[1, 1, 1, 1, 2, 4],
         min_length=1,
         description="GPUs of a job that uses GPUs, each value equally likely; less than 1 is a "
-        "part of one.",
+        "part of one GPU.",
     )
     workers: list[Annotated[int, Field(ge=1, le=10_000)]] = Field(
         default=[1],
@@ -192,8 +192,8 @@ class Generator(ScenarioPart):
     stages: list[Annotated[int, Field(ge=1, le=1000)]] = Field(
         default=[1],
         min_length=1,
-        description="Stages of a job, each value equally likely. A stage begins when the one "
-        "before has ended completely; a job of several stages counts as several jobs.",
+        description="Stages of a job, each value equally likely. A stage begins when the "
+        "previous one has ended completely; a job of several stages counts as several jobs.",
     )
     stage_tasks: list[Annotated[int, Field(ge=1, le=1000)]] = Field(
         default=[1], min_length=1, description="Tasks of a stage, each value equally likely."
@@ -201,12 +201,12 @@ class Generator(ScenarioPart):
 
 
 class SlackClass(ScenarioPart):
-    """How long jobs of some runtimes may wait."""
+    """How long jobs of one class of runtimes may wait."""
 
     shorter_than: Duration | None = Field(
         default=None,
         gt=0,
-        description="Applies to jobs with a shorter runtime; without it, to the rest.",
+        description="Applies to jobs with a shorter runtime; without it, to all other jobs.",
     )
     may_wait: Wait = Field(description="A duration, or `none` for jobs without a deadline.")
 
@@ -228,9 +228,9 @@ Slack = Annotated[
 
 
 class Suspend(ScenarioPart):
-    """Which jobs can be suspended, and what resuming takes; their power is that of their run.
+    """Which jobs can be suspended, and the time of startup and saving, at their run's power.
 
-    A run without a pause takes the job's runtime, startup and saving included.
+    A run without a pause takes the job's runtime, which includes one startup and all saving.
     """
 
     share: float = Field(
@@ -247,20 +247,20 @@ class Suspend(ScenarioPart):
     )
     save_every: Duration = Field(
         default=0.0,
-        description="Work between two checkpoints; a suspended job runs on to its next one. 0: "
-        "it saves its work when it is suspended.",
+        description="Work between two checkpoints; a suspended job first runs to its next one. "
+        "0: it saves its work when it is suspended.",
     )
     saving: Duration = Field(default=0.0, description="Time that a checkpoint takes.")
 
 
 def _rises_from_one(throughput: list[float]) -> list[float]:
     if throughput[0] != 1.0 or any(more < less for less, more in pairwise(throughput)):
-        raise ValueError("is not a curve of throughput: begin with 1, and never let it fall")
+        raise ValueError("is not a curve of throughput: it must begin with 1 and never fall")
     return throughput
 
 
 class Elastic(ScenarioPart):
-    """Jobs that may have more or fewer workers in each run segment, as the job asks."""
+    """Jobs whose number of workers may differ by run segment; each has the job's request."""
 
     throughput: Annotated[
         list[Annotated[float, Field(gt=0, le=1e4)]], AfterValidator(_rises_from_one)
@@ -280,12 +280,12 @@ class Elastic(ScenarioPart):
 
 
 class ScenarioWorkload(ScenarioPart):
-    """The jobs, from a trace or made up, and how long they may wait."""
+    """The jobs, from a trace or generated, and how long they may wait."""
 
     trace: TraceWorkload | None = Field(
         default=None, description="Published trace; excludes `generator`."
     )
-    generator: Generator | None = Field(default=None, description="Made-up jobs; excludes `trace`.")
+    generator: Generator | None = Field(default=None, description="Drawn jobs; excludes `trace`.")
     trainings: list[Training] = Field(
         default=[],
         description="Trainings of language models, with or without jobs of a trace or generator.",
@@ -313,8 +313,8 @@ class ScenarioWorkload(ScenarioPart):
         default=1.0,
         ge=1,
         le=100,
-        description="Factor of the runtime in a deadline, which is arrival + factor · runtime on "
-        "the reference core + slack.",
+        description="Factor in the deadline, which is arrival + factor · runtime on the reference "
+        "core + slack.",
     )
     suspend: Suspend | None = Field(
         default=None, description="Which jobs can be suspended and resumed; without it none can."
@@ -332,7 +332,7 @@ class ScenarioWorkload(ScenarioPart):
 
 
 class ScenarioWeights(ScenarioPart):
-    """How much money, carbon and performance matter."""
+    """The weights of money, carbon and performance."""
 
     cost: float = Field(default=1.0, ge=0, le=1e6, description="Weight of money.")
     carbon: float = Field(default=1.0, ge=0, le=1e6, description="Weight of carbon.")
@@ -340,7 +340,7 @@ class ScenarioWeights(ScenarioPart):
 
 
 class Assumptions(ScenarioPart):
-    """Assumptions where nothing is measured; the extender's defaults."""
+    """Assumptions that replace measurements; the extender's defaults."""
 
     utilisation_ratio: float = Field(
         default=0.5, gt=0, le=1, description="CPU used per CPU requested."
@@ -357,19 +357,19 @@ class Assumptions(ScenarioPart):
 
 
 class Scenario(ScenarioPart):
-    """A cluster, its grids and its work: all that a run needs except a policy."""
+    """A cluster, its grids and its work: all input of a run except the policy."""
 
     name: str = Field(
         pattern=r"^[a-z0-9]([-a-z0-9.]{0,62}[a-z0-9])?$",
-        description="Lower case, digits, - and dots; results are filed under it.",
+        description="Lower-case letters, digits, - and dots; begins the run folder's name.",
     )
-    description: str = Field(default="", description="What it shows, in a sentence or two.")
-    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="Seed of all that is drawn.")
+    description: str = Field(default="", description="Purpose, in a sentence or two.")
+    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="Random seed.")
     start_s: Moment = Field(alias="start", description="First moment of the scenario, RFC 3339.")
     length_s: Duration = Field(
         alias="length", gt=0, description="Time within which jobs arrive; they run to their end."
     )
-    currency: str = Field(default="EUR", pattern=CURRENCY, description="Of all results (ISO 4217).")
+    currency: str = Field(default="EUR", pattern=CURRENCY, description="ISO 4217, for all results.")
     exchange_rates: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
         default={},
         description="Value of one unit of each other currency in `currency`, such as USD: 0.92.",
@@ -390,11 +390,11 @@ class Scenario(ScenarioPart):
         default=ScenarioWeights(), description="Weights for policies that use them."
     )
     assumptions: Assumptions = Field(
-        default=Assumptions(), description="What is assumed where nothing is measured."
+        default=Assumptions(), description="Assumptions that replace measurements."
     )
 
     @property
     def able(self) -> Able:
-        """Return what a policy can do here that it cannot everywhere."""
+        """Return the optional actions that have an effect in this scenario."""
         workload = self.workload
         return Able(self.cluster.nodes_sleep, workload.suspend is not None, bool(workload.elastic))

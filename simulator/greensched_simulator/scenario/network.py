@@ -1,4 +1,4 @@
-"""Data of a scenario file's jobs, and the network over which it is brought from zone to zone."""
+"""Data of a scenario file's jobs, and the network that moves it between zones."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ KWH_PER_GB = 0.06
 
 
 class DataKind(ScenarioPart):
-    """Jobs that read data, which lies in one zone."""
+    """Jobs that read data from one zone."""
 
     size: list[Annotated[Bytes, Field(gt=0, le=1e15)]] = Field(
         min_length=1,
@@ -20,8 +20,7 @@ class DataKind(ScenarioPart):
     )
     zones: list[str] = Field(
         default=[],
-        description="Zones in which the data may lie, each equally likely; default: all of "
-        "`grids`.",
+        description="Zones of the data, each equally likely; default: all of `grids`.",
     )
     share: float = Field(
         default=1.0,
@@ -32,7 +31,7 @@ class DataKind(ScenarioPart):
 
 
 class Between(ScenarioPart):
-    """Values of the network between two zones, both ways, that differ from the rest."""
+    """Values for two zones, both ways, that differ from the rest of the network."""
 
     zones: list[str] = Field(
         min_length=2, max_length=2, description="The two zones, both of `grids`."
@@ -46,13 +45,13 @@ class Between(ScenarioPart):
 
 
 class Network(ScenarioPart):
-    """Network that moves data between zones; within a zone it takes nothing. A GB is 10⁹ bytes."""
+    """Network that moves data between zones, within a zone for free. A GB is 10⁹ bytes."""
 
     gbit_per_s: float = Field(
         default=1.0,
         ge=1e-6,
         le=1e6,
-        description="Rate of one transfer, regardless of how many run.",
+        description="Rate of each transfer, regardless of how many run.",
     )
     latency: Duration = Field(default=0.1, description="Time before the first byte.")
     kwh_per_gb: float = Field(

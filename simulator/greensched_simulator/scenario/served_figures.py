@@ -1,10 +1,10 @@
-"""Figures of how fast language models answer: a few that come along, or a file of your own.
+"""Figures of how fast language models answer: shipped ones, or those of a file.
 
-Those that come along are cited from ML.ENERGY's leaderboard (ml-energy/leaderboard,
+The shipped figures are from ML.ENERGY's leaderboard (ml-energy/leaderboard,
 public/data/tasks/lm-arena-chat.json; Chung et al., "The ML.ENERGY Benchmark", arXiv 2505.06371,
-2025): vLLM in BF16 with chats of the LM Arena, with as many requests at a time as the batch allows,
-on H100 SXM and B200; all with their batch full to within 1 %. The leaderboard's own files, and any
-of that form, can be read.
+2025): vLLM in BF16 with chats of the LM Arena on H100 SXM and B200, with as many requests at a time
+as the batch allows. All have their batch full to within 1 %. Files of the leaderboard, or of the
+same form, can be read.
 """
 
 import json
@@ -21,25 +21,25 @@ from greensched_core.errors import BadInput
 from greensched_simulator.formats.trace_rows import opened
 from greensched_simulator.scenario.language_models import PARAMETERS
 
-_FULL = 0.95  # of the batch, in the mean: below, its last places were never measured
+_FULL = 0.95  # mean share of the batch; below it, the last places were never measured
 _GPUS = {"A100": "a100-sxm", "H100": "h100-sxm", "H200": "h200", "B200": "b200"}
 
 
 class ServingProfile(NamedTuple):
-    """A model on some GPUs with a full batch."""
+    """The speed and power of a model on GPUs with a full batch."""
 
-    generated_per_s: float  # tokens of all requests together
-    gpu_watts: float  # mean of each
+    generated_per_s: float  # tokens, all requests together
+    gpu_watts: float  # mean of each GPU
 
 
 Batches = Mapping[int, ServingProfile]  # by the requests at a time
 
 
 class Figures(NamedTuple):
-    """What was measured, by model, GPU and number of GPUs; models in lower case."""
+    """Measurements by model, GPU and number of GPUs; models in lower case."""
 
     source: str
-    parameters: Mapping[str, float]  # that a token meets
+    parameters: Mapping[str, float]  # active for a token
     measured: Mapping[tuple[str, str, int], Batches]
 
 
@@ -87,7 +87,7 @@ CITED = Figures(
 
 
 class _Configuration(BaseModel):
-    """What is read of a configuration; all else that a file tells of it is left alone."""
+    """The fields that are read of a configuration; others are ignored."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore", protected_namespaces=())
 
@@ -108,11 +108,11 @@ class _Task(BaseModel):
 
 
 def read_figures(path: Path) -> Figures:
-    """Return the figures of a JSON file of the leaderboard's form; an unchanged file is read once.
+    """Return the figures of a JSON file in the leaderboard's form; an unchanged file is read once.
 
-    Configurations whose batch was not full, and those on GPUs of other names than A100, H100,
-    H200 and B200, are none of them; of two alike the faster counts. Raises BadInput where the file
-    is of another form, or nothing is left.
+    Configurations whose batch was not full, or on GPUs other than A100, H100, H200 and B200, are
+    left out; of two alike the faster counts. Raises BadInput if the file has another form, or if
+    nothing is left.
     """
     state = path.stat()
     return _read(path, state.st_mtime_ns, state.st_size)
@@ -125,7 +125,7 @@ def _read(path: Path, changed_ns: int, size: int) -> Figures:
             task = _Task.model_validate(json.load(file))
     except (OSError, EOFError, zlib.error, ValueError, RecursionError) as fault:
         raise BadInput(
-            f"{path} is not a task of ML.ENERGY's leaderboard: {_said(fault)}"
+            f"{path} is not a task of ML.ENERGY's leaderboard: {_fault_text(fault)}"
         ) from fault
     parameters: dict[str, float] = {}
     measured: dict[tuple[str, str, int], dict[int, ServingProfile]] = {}
@@ -146,10 +146,10 @@ def _read(path: Path, changed_ns: int, size: int) -> Figures:
     return Figures(path.name, parameters, ordered)
 
 
-def _said(fault: Exception) -> str:
+def _fault_text(fault: Exception) -> str:
     if not isinstance(fault, ValidationError):
         return str(fault)
     first = fault.errors(include_url=False)[0]
     place = ".".join(str(at) for at in first["loc"])
     others = fault.error_count() - 1
-    return f"{place}: {first['msg']}" + (f", and {others} faults more" if others else "")
+    return f"{place}: {first['msg']}" + (f", and {others} more faults" if others else "")

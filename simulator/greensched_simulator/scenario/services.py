@@ -1,4 +1,4 @@
-"""The interactive services of a scenario file: requests, how long they take, and replicas."""
+"""The interactive services of a scenario file: requests, their times, and replicas."""
 
 from typing import Annotated, Literal
 
@@ -16,10 +16,10 @@ class RequestTrace(ScenarioPart):
         default=False, description="Leave out and report faulty rows instead of refusing the log."
     )
     rate_factor: float = Field(
-        default=1.0, gt=0, le=1e6, description="Multiplies the rate of requests at any time."
+        default=1.0, gt=0, le=1e6, description="Multiplies the rate of requests."
     )
     stretch: float = Field(
-        default=1.0, gt=0, le=1e4, description="Multiplies the time that the log lasts; rates stay."
+        default=1.0, gt=0, le=1e4, description="Multiplies the length of the log; rates stay."
     )
     repeat: int = Field(
         default=1, ge=1, le=10_000, description="Play the log this many times in a row."
@@ -27,7 +27,7 @@ class RequestTrace(ScenarioPart):
 
 
 class RequestGenerator(ScenarioPart):
-    """Requests made up by the seed: a Poisson process with a daily wave."""
+    """Requests drawn by the seed: a Poisson process with a daily wave."""
 
     rate_per_s: float = Field(gt=0, le=1e6, description="Mean requests per second.")
     daily_swing: float = Field(
@@ -47,13 +47,13 @@ class RequestGenerator(ScenarioPart):
 
 
 class Requests(ScenarioPart):
-    """When requests come."""
+    """Requests over time, from a log or a generator."""
 
     trace: RequestTrace | None = Field(
         default=None, description="Log of requests; excludes `generator`."
     )
     generator: RequestGenerator | None = Field(
-        default=None, description="Made-up requests; excludes `trace`."
+        default=None, description="Generated requests; excludes `trace`."
     )
 
 
@@ -70,7 +70,7 @@ class ServiceTime(ScenarioPart):
 
 
 class TokenRates(ScenarioPart):
-    """Time of a request to a language model, by its tokens, which a trace or lengths give."""
+    """Time of a language model's request by its tokens, which a trace or `lengths` gives."""
 
     prompt_per_s: float = Field(
         gt=0, le=1e7, description="Tokens per second at which one request's prompt is read."
@@ -78,8 +78,8 @@ class TokenRates(ScenarioPart):
     generated_per_s: float = Field(
         gt=0,
         le=1e6,
-        description="Tokens per second by which one request's answer grows while the replica's "
-        "other places are taken.",
+        description="Tokens per second of one request's answer while the replica's other places "
+        "are taken.",
     )
 
 
@@ -97,7 +97,7 @@ class Objective(ScenarioPart):
 
 
 class Replica(ScenarioPart):
-    """What one replica asks for, and how much it does at once."""
+    """The resources of one replica, and the requests that it serves at a time."""
 
     cpu_cores: Cores = Field(description="CPU cores that a replica requests.")
     memory: Bytes = Field(description="Memory that a replica requests.")
@@ -109,23 +109,26 @@ class Replica(ScenarioPart):
     )
     startup: Duration = Field(
         default=0.0,
-        description="Time from a replica's start until it answers; those at the "
+        description="Time from a replica's start until it answers; replicas at the "
         "scenario's start answer at once.",
     )
 
 
 class Autoscaler(ScenarioPart):
-    """How many replicas there are."""
+    """The number of replicas over time."""
 
     every: Duration = Field(default=300.0, ge=1, description="Time between two decisions.")
     least: int = Field(default=1, ge=0, le=10_000, description="Least number of replicas.")
     most: int = Field(default=100, ge=1, le=10_000, description="Largest number of replicas.")
     head_room: float = Field(
-        default=0.2, ge=0, le=10, description="Expect this share more requests than came last."
+        default=0.2,
+        ge=0,
+        le=10,
+        description="Expect this share more requests than in the last interval.",
     )
     scale_down_after: Duration = Field(
         default=300.0,
-        description="Keep the highest number of replicas that was wanted within this time "
+        description="Keep the highest number of replicas wanted within this time "
         "(Kubernetes' stabilizationWindowSeconds).",
     )
 
@@ -137,7 +140,7 @@ class Service(ScenarioPart):
         str,
         Field(
             pattern=r"^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$",
-            description="First part of the replicas' names: lower case, digits and -.",
+            description="First part of the replicas' names: lower-case letters, digits and -.",
         ),
     ]
     requests: Requests = Field(description="Requests over time.")
@@ -154,8 +157,8 @@ class Service(ScenarioPart):
         description="Served language model; excludes `service_time` and `tokens`. Needs a trace "
         "with tokens, or `lengths`, and sets the replica's GPUs and places.",
     )
-    objective: Objective = Field(description="Latency that is promised.")
-    replica: Replica = Field(description="What one replica requests and can do.")
+    objective: Objective = Field(description="Latency objective.")
+    replica: Replica = Field(description="Resources and capacity of one replica.")
     autoscaler: Autoscaler = Field(
         default=Autoscaler(), description="Chooses the number of replicas."
     )

@@ -1,4 +1,4 @@
-"""What stands at a zone beside its nodes: its weather, its panels and its battery."""
+"""The site of a grid zone: its weather, panels and battery."""
 
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -21,15 +21,15 @@ class TemperatureConstant(ScenarioPart):
 
 
 class TemperatureShape(ScenarioPart):
-    """Made-up days by the hour, seeded."""
+    """Synthetic days in hours, drawn by the seed."""
 
     shape: Literal["daily"] = Field(description="A daily wave, with random weather on top.")
-    mean: float = Field(ge=-40, le=40, description="Mean of all time, in degrees Celsius.")
+    mean: float = Field(ge=-40, le=40, description="Mean over all time, in degrees Celsius.")
     swing: float = Field(
         default=5.0,
         ge=0,
         le=20,
-        description="Most degrees by which a moment of the daily wave exceeds the mean.",
+        description="Amplitude of the daily wave, in degrees.",
     )
     warmest: Duration = Field(
         default=54_000.0,
@@ -46,7 +46,7 @@ class TemperatureShape(ScenarioPart):
 
 
 class PuePoint(ScenarioPart):
-    """A point of the curve."""
+    """A point of the curve of PUE by temperature."""
 
     celsius: float = Field(ge=-90, le=60, description="Outdoor temperature.")
     pue: float = Field(
@@ -55,7 +55,7 @@ class PuePoint(ScenarioPart):
 
 
 # Partial PUE (servers and their cooling) of a production system with outside-air economisers, at
-# both ends of what was measured: Xu, Feng and Li, "Temperature Aware Workload Management in
+# both ends of the measured range: Xu, Feng and Li, "Temperature Aware Workload Management in
 # Geo-distributed Datacenters", ICAC 2013.
 _PUE_BY_WEATHER = [
     PuePoint.model_construct(celsius=-3.9, pue=1.05),
@@ -65,7 +65,7 @@ _PUE_BY_WEATHER = [
 Temperature = Annotated[
     Annotated[TemperatureFile, Tag("from file")]
     | Annotated[TemperatureConstant, Tag("constant value")]
-    | Annotated[TemperatureShape, Tag("made up")],
+    | Annotated[TemperatureShape, Tag("synthetic shape")],
     one_source("{shape: daily, mean: 12}"),
 ]
 
@@ -103,9 +103,9 @@ class SolarConstant(ScenarioPart):
 
 
 class SolarShape(ScenarioPart):
-    """Made-up days by the quarter hour, seeded: a sine from sunrise to sunset, less clouds."""
+    """Synthetic days in quarter hours: a sine from sunrise to sunset, less clouds by the seed."""
 
-    shape: Literal["days"] = Field(description="Days that each have their own clouds.")
+    shape: Literal["days"] = Field(description="Clouds differ from day to day.")
     noon: Duration = Field(
         default=43_200.0, lt=86_400, description="Time of the site's noon, after 0 h UTC."
     )
@@ -127,7 +127,7 @@ class SolarShape(ScenarioPart):
 Yield = Annotated[
     Annotated[SolarFile, Tag("from file")]
     | Annotated[SolarConstant, Tag("constant value")]
-    | Annotated[SolarShape, Tag("made up")],
+    | Annotated[SolarShape, Tag("synthetic shape")],
     one_source("{shape: days}"),
 ]
 
@@ -149,7 +149,7 @@ class Solar(ScenarioPart):
 
 
 class Storage(ScenarioPart):
-    """A battery that takes what panels yield beyond what the nodes draw."""
+    """A battery that stores the panels' surplus over the nodes' power."""
 
     capacity_kwh: float = Field(gt=0, le=1e6, description="Energy that a full battery gives.")
     charge_kw: float = Field(gt=0, le=1e6, description="Highest power at which it charges.")

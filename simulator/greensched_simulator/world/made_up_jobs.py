@@ -81,9 +81,18 @@ def _sized(generator: Generator, seed: int, count: int) -> Draft:
     cores = _drawn(generator.cpu_cores, seed, "jobs/cores", count) * np.maximum(gpus, 1.0)
     memory = _drawn(generator.memory_per_core, seed, "jobs/memory", count) * cores
     workers = _drawn([float(number) for number in generator.workers], seed, "jobs/workers", count)
-    untold = np.full(count, np.nan)
+    not_given = np.full(count, np.nan)
     return Draft(
-        (), (), np.zeros(count), runtime_s, untold, cores, memory, gpus, workers, due_in_s=untold
+        (),
+        (),
+        np.zeros(count),
+        runtime_s,
+        not_given,
+        cores,
+        memory,
+        gpus,
+        workers,
+        due_in_s=not_given,
     )
 
 

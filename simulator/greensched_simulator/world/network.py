@@ -47,11 +47,11 @@ def data_of_jobs(
     size, home = np.zeros(count), np.zeros(count, np.int64)
     shares = np.cumsum([kind.share for kind in workload.data])
     kind_of = np.searchsorted(shares, stream(seed, "jobs/data").random(count), side="right")
-    drawn = stream(seed, "jobs/data/size").random(count)
-    lies = stream(seed, "jobs/data/zone").random(count)
+    drawn_size = stream(seed, "jobs/data/size").random(count)
+    drawn_zone = stream(seed, "jobs/data/zone").random(count)
     for number, kind in enumerate(workload.data):
         is_kind = kind_of == number
         places = np.array([list(zones).index(zone) for zone in kind.zones or zones], np.int64)
-        size[is_kind] = np.array(kind.size)[(drawn[is_kind] * len(kind.size)).astype(np.int64)]
-        home[is_kind] = places[(lies[is_kind] * places.size).astype(np.int64)]
+        size[is_kind] = np.array(kind.size)[(drawn_size[is_kind] * len(kind.size)).astype(np.int64)]
+        home[is_kind] = places[(drawn_zone[is_kind] * places.size).astype(np.int64)]
     return size, home

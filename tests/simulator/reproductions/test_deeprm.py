@@ -6,7 +6,7 @@ import pytest
 from greensched_simulator.reproductions import deeprm
 from greensched_simulator.reproductions.deeprm_environment import (
     HORIZON,
-    NOBODY,
+    NO_JOB,
     NOT_PLACED,
     NOWHERE,
     RESOURCES,
@@ -101,7 +101,7 @@ def test_whoever_finds_no_slot_waits_in_order_for_one() -> None:
     assert state.backlog[: state.waiting[0]].tolist() == [SLOTS + 2]
     step(state, jobs, 0)
     step(state, jobs, 5)
-    assert (state.slots[0], state.slots[5]) == (SLOTS + 2, NOBODY)
+    assert (state.slots[0], state.slots[5]) == (SLOTS + 2, NO_JOB)
 
 
 def test_a_sequence_is_done_when_all_have_come_and_are_finished() -> None:
@@ -130,7 +130,7 @@ def test_rules_choose_among_the_jobs_that_fit_now_and_of_equals_the_lowest_slot(
     jobs = work((1, 8, 1), (1, 1, 1), (1, 1, 1), (12, 1, 2), (3, 1, 2), (1, 3, 2))
     state = arrived(jobs, 6)
     step(state, jobs, 0)  # leaves 2 and 9 units in this step: job 6 fits in the next
-    assert state.slots[:6].tolist() == [NOBODY, 2, 3, 4, 5, 6]
+    assert state.slots[:6].tolist() == [NO_JOB, 2, 3, 4, 5, 6]
     # Free units · demand: 2·1 + 9·1 = 11 for jobs 2 and 3, 2·1 + 9·2 = 20 for jobs 4 and 5.
     assert state.slots[chosen(state, jobs, rule)] == job
 

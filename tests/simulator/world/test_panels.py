@@ -86,7 +86,7 @@ def test_a_battery_carries_the_sun_to_the_next_hour(tmp_path: Path) -> None:
     names = [str(row[0]) for row in outcome_rows(outcome, "EUR")]
     assert [name for name in names if "panels" in name or "battery" in name] == [
         "from panels, kWh", "  into the battery", "from the battery, kWh",
-        "from the grid beside panels, kWh",
+        "from the grid in zones with panels, kWh",
     ]  # fmt: skip
 
 

@@ -176,7 +176,7 @@ FAULTS = [
     (
         {"workload__elastic": [{"throughput": [1, 2, 1.5]}]},
         "workload.elastic[0].throughput",
-        "never let it fall",
+        "never fall",
     ),
     (
         {"workload__elastic": [{"throughput": [1]}]},

@@ -29,7 +29,7 @@ from greensched_simulator.engine.queue.turns import (
     reserve,
     reserved_in,
 )
-from greensched_simulator.engine.run import EASY, NOBODY_PASSES, PROVISIONED, TOGETHER, Queue, Run
+from greensched_simulator.engine.run import EASY, PROVISIONED, STRICT_ORDER, TOGETHER, Queue, Run
 from greensched_simulator.engine.state.choices import NOWHERE
 from greensched_simulator.engine.state.progress import expected_left_s
 from greensched_simulator.engine.state.recorded import Recorded
@@ -144,7 +144,7 @@ def finish_turn(job: int, now_s: float, run: Run) -> None:
     queue, recorded, discipline = run.queue, run.recorded, run.terms.discipline
     if recorded.node[job] == NOWHERE:
         join(queue, job)
-        if discipline in (NOBODY_PASSES, PROVISIONED):
+        if discipline in (STRICT_ORDER, PROVISIONED):
             let_wait(queue, recorded)
         is_to_reserve = discipline == EASY and queue.length[0] == 1
     else:  # on the reserved node, it may run beyond the time of the reservation
@@ -161,11 +161,11 @@ def sort(waiting: Integers, priority: Floats) -> None:
     """
     moves = 0
     for place in range(1, waiting.size):
-        job, mine, at = waiting[place], priority[place], place
-        while at > 0 and priority[at - 1] > mine:
+        job, own_priority, at = waiting[place], priority[place], place
+        while at > 0 and priority[at - 1] > own_priority:
             waiting[at], priority[at] = waiting[at - 1], priority[at - 1]
             at -= 1
-        waiting[at], priority[at] = job, mine
+        waiting[at], priority[at] = job, own_priority
         moves += place - at
         if moves > _MOVES * waiting.size:
             waiting[:] = waiting[np.argsort(priority, kind="mergesort")]
