@@ -149,7 +149,7 @@ def workload_of(pod: PodObject, runtime: str | None = None) -> Workload:
         scheduler=pod.spec.schedulerName,
         node=pod.spec.nodeName or "",
         is_finished=has_finished(pod),
-        runtime_s=_runtime_s(runtime or said_runtime(pod.metadata), faults),
+        runtime_s=_runtime_s(runtime or declared_runtime(pod.metadata), faults),
         faults=_told(faults),
     )
 
@@ -232,7 +232,7 @@ def _amount(quantities: Mapping[str, str], name: str, where: str, faults: list[s
     return amount
 
 
-def said_runtime(meta: PodMeta) -> str | None:
+def declared_runtime(meta: PodMeta) -> str | None:
     """Return what an object says itself of its runtime."""
     return None if meta.annotations is None else meta.annotations.runtime
 

@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.billing.courses import (
+from greensched_policies.billing.timelines import (
     NO_CAPS,
     NO_SLEEPS,
     BilledNodes,

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from greensched_policies.billing.courses import (
+from greensched_policies.billing.timelines import (
     BilledNodes,
     Caps,
     NodeTimeline,

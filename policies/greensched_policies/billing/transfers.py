@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.billing.courses import ZoneSeries, held, steps_at
+from greensched_policies.billing.timelines import ZoneSeries, held, steps_at
 from greensched_policies.costs.cost import JOULES_PER_KWH, Floats, Integers, PlacementCost
 
 

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from greensched_core import labels
+from greensched_core.declared_runtimes import DeclaredRuntimes, OwnerObject, OwnerRuntimes
 from greensched_core.objects import PodObject, workload_of
-from greensched_core.said_runtimes import OwnerObject, OwnersSaid, SaidRuntimes
 
 
 def meta(uid: str, runtime: str | None, maker: tuple[str, str] | None = None) -> dict[str, Any]:
@@ -39,14 +39,14 @@ def pod(runtime: str | None = None) -> PodObject:
 def test_whose_word_counts(
     job: str | None, own: str | None, cron_job: str | None, counts: str | None
 ) -> None:
-    said = SaidRuntimes()
+    said = DeclaredRuntimes()
     said.jobs.upsert(owner("j", job, ("CronJob", "c")))
     said.cron_jobs.upsert(owner("c", cron_job))
     assert said.of(pod(own)) == counts
 
 
 def test_a_pod_that_no_job_made_says_it_itself() -> None:
-    said = SaidRuntimes()
+    said = DeclaredRuntimes()
     said.jobs.upsert(owner("another", "10m"))
     assert said.of(pod("20m")) == "20m"
     assert said.of(msgspec.convert(meta("p", "5m"), PodObject)) == "5m"
@@ -54,7 +54,7 @@ def test_a_pod_that_no_job_made_says_it_itself() -> None:
 
 @pytest.mark.parametrize("how", ["deleted", "not-listed", "says-no-more"])
 def test_what_is_gone_says_nothing(how: str) -> None:
-    said = OwnersSaid()
+    said = OwnerRuntimes()
     said.upsert(owner("j", "10m"))
     said.upsert(owner("k", "20m"))
     if how == "deleted":
@@ -69,12 +69,12 @@ def test_what_is_gone_says_nothing(how: str) -> None:
 
 
 def test_who_says_nothing_takes_no_room_and_a_long_word_little() -> None:
-    said = OwnersSaid()
+    said = OwnerRuntimes()
     for number in range(100):
         said.upsert(owner(f"silent-{number}", None, ("JobSet", "s")))
     said.upsert(owner("j", "1h" * 100_000))
     assert len(said) == 1
-    runtimes = SaidRuntimes()
+    runtimes = DeclaredRuntimes()
     runtimes.jobs = said
     asked = workload_of(pod(), runtimes.of(pod()))
     assert asked.runtime_s is None and labels.RUNTIME in asked.faults[0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from greensched_core.objects import PodMeta, PodObject, said_runtime
+from greensched_core.objects import PodMeta, PodObject, declared_runtime
 
 _LONGEST = 65  # characters: no duration has as many, and each such text is the same fault
 
@@ -24,7 +24,7 @@ class _Said:
     cron_job: str  # uid of the CronJob that made it, "" for none
 
 
-class OwnersSaid:
+class OwnerRuntimes:
     """What Jobs, or CronJobs, say by uid; a sink for their watch. Who says nothing is not kept."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class OwnersSaid:
 
     def upsert(self, item: OwnerObject) -> None:
         """An object is there or has changed."""
-        meta, runtime = item.metadata, said_runtime(item.metadata)
+        meta, runtime = item.metadata, declared_runtime(item.metadata)
         maker = meta.maker
         cron_job = maker.uid if maker is not None and maker.kind == "CronJob" else ""
         if runtime is None and not cron_job:
@@ -64,19 +64,19 @@ class OwnersSaid:
         self._said.pop(item.metadata.uid, None)
 
 
-class SaidRuntimes:
+class DeclaredRuntimes:
     """Looks up who says how long a pod runs."""
 
     def __init__(self) -> None:
-        self.jobs = OwnersSaid()
-        self.cron_jobs = OwnersSaid()
+        self.jobs = OwnerRuntimes()
+        self.cron_jobs = OwnerRuntimes()
 
     def of(self, pod: PodObject) -> str | None:
         """Return what is said of a pod: by its Job, else by itself, else by its CronJob.
 
         That is the order in which held work is planned.
         """
-        maker, own = pod.metadata.maker, said_runtime(pod.metadata)
+        maker, own = pod.metadata.maker, declared_runtime(pod.metadata)
         job = None if maker is None else self.jobs.get(maker.uid)
         if job is None:
             return own
