@@ -1,6 +1,6 @@
-"""How long a pod is said to run: by its Job, by itself, or by the CronJob that made its Job.
+"""The runtime of a pod that its Job, itself, or the CronJob of its Job declares.
 
-Nothing is written into a Job's template for it: see docs/decisions/0011.
+We write nothing into a Job's template for this: see docs/decisions/0011.
 """
 
 from dataclasses import dataclass
@@ -9,41 +9,44 @@ import msgspec
 
 from greensched_core.objects import PodMeta, PodObject, declared_runtime
 
-_LONGEST = 65  # characters: no duration has as many, and each such text is the same fault
+_LONGEST = 65  # characters; any longer text is an invalid duration all the same
 
 
 class OwnerObject(msgspec.Struct):
-    """A Job or CronJob as the API server writes it; all but its metadata is skipped unread."""
+    """A Job or CronJob as the API server writes it; only its metadata is decoded."""
 
     metadata: PodMeta = msgspec.field(default_factory=PodMeta)
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Owner:
     runtime: str | None
-    cron_job: str  # uid of the CronJob that made it, "" for none
+    cron_job: str  # uid of the CronJob that created it, or ""
 
 
 class OwnerRuntimes:
-    """What Jobs, or CronJobs, say by uid; a sink for their watch. Who says nothing is not kept."""
+    """Runtimes that Jobs or CronJobs declare, by uid; a sink for their watch.
+
+    Objects with neither a runtime nor a CronJob are not kept.
+    """
 
     def __init__(self) -> None:
-        self._said: dict[str, _Said] = {}
-        self._gone: set[str] = set()  # during a list: not seen in it so far
+        self._owners: dict[str, _Owner] = {}
+        self._gone: set[str] = set()  # during a list: uids not seen in it yet
 
     def __len__(self) -> int:
-        return len(self._said)
+        return len(self._owners)
 
-    def get(self, uid: str) -> _Said | None:
-        """Return what an object says; None where it says nothing."""
-        return self._said.get(uid)
+    def get(self, uid: str) -> _Owner | None:
+        """Return the entry of an object; None if there is none."""
+        return self._owners.get(uid)
 
     def list_began(self) -> None:
-        """A full list follows."""
-        self._gone = set(self._said)
+        """Begin a full list."""
+        self._gone = set(self._owners)
 
     def upsert(self, item: OwnerObject) -> None:
-        """An object is there or has changed."""
+        """Take in an object that is new or has changed."""
         meta, runtime = item.metadata, declared_runtime(item.metadata)
         maker = meta.maker
         cron_job = maker.uid if maker is not None and maker.kind == "CronJob" else ""
@@ -51,30 +54,30 @@ class OwnerRuntimes:
             self.remove(item)
             return
         self._gone.discard(meta.uid)
-        self._said[meta.uid] = _Said(None if runtime is None else runtime[:_LONGEST], cron_job)
+        self._owners[meta.uid] = _Owner(None if runtime is None else runtime[:_LONGEST], cron_job)
 
     def list_ended(self) -> None:
-        """Whatever the list did not hold is gone."""
+        """Drop the objects that were not in the list."""
         for uid in self._gone:
-            self._said.pop(uid, None)
+            self._owners.pop(uid, None)
         self._gone = set()
 
     def remove(self, item: OwnerObject) -> None:
-        """An object is gone."""
-        self._said.pop(item.metadata.uid, None)
+        """Drop a deleted object."""
+        self._owners.pop(item.metadata.uid, None)
 
 
 class DeclaredRuntimes:
-    """Looks up who says how long a pod runs."""
+    """Finds the declared runtime of a pod."""
 
     def __init__(self) -> None:
         self.jobs = OwnerRuntimes()
         self.cron_jobs = OwnerRuntimes()
 
     def of(self, pod: PodObject) -> str | None:
-        """Return what is said of a pod: by its Job, else by itself, else by its CronJob.
+        """Return a pod's runtime as declared by its Job, else by itself, else by its CronJob.
 
-        That is the order in which held work is planned.
+        Planning of held work uses the same order.
         """
         maker, own = pod.metadata.maker, declared_runtime(pod.metadata)
         job = None if maker is None else self.jobs.get(maker.uid)
