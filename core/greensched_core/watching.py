@@ -74,11 +74,11 @@ class SharedSink(Generic[Object]):
         """Pass on a deleted object; raise as `upsert` does."""
         self._each(lambda read, sink: sink.remove(read(item)))
 
-    def _each(self, give: Callable[[Callable[[Object], Any], Sink[Any]], None]) -> None:
+    def _each(self, call: Callable[[Callable[[Object], Any], Sink[Any]], None]) -> None:
         faults = []
         for read, sink in self._parts:
             try:
-                give(read, sink)
+                call(read, sink)
             except Exception as fault:  # noqa: BLE001 - another sink may be able to read it
                 faults.append(fault)
         if faults:
@@ -205,7 +205,7 @@ class Watch(Generic[Object]):
             self._moved()
             for turn in range(0, len(page.items), _EVENTS_A_TURN):
                 for raw in page.items[turn : turn + _EVENTS_A_TURN]:
-                    self._give(self._sink.upsert, raw)
+                    self._deliver(self._sink.upsert, raw)
                 await asyncio.sleep(0)
         self._sink.list_ended()
         self._version = version
@@ -239,13 +239,13 @@ class Watch(Generic[Object]):
             self._undecodable(fault)
             return
         if event.type in ("ADDED", "MODIFIED"):
-            self._give(self._sink.upsert, event.object)
+            self._deliver(self._sink.upsert, event.object)
         elif event.type == "DELETED":
-            self._give(self._sink.remove, event.object)
+            self._deliver(self._sink.remove, event.object)
 
-    def _give(self, take: Callable[[Object], None], raw: msgspec.Raw) -> None:
+    def _deliver(self, handle: Callable[[Object], None], raw: msgspec.Raw) -> None:
         try:
-            take(self._decode(raw))
+            handle(self._decode(raw))
         except msgspec.DecodeError as fault:
             self._undecodable(fault)
         except Exception:  # one bad object must not hide the others

@@ -1,4 +1,4 @@
-"""Whose word counts of how long a pod runs: its Job's, its own, its CronJob's, in that order."""
+"""A pod's declared runtime: its Job's, else its own, else its CronJob's."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ def meta(uid: str, runtime: str | None, maker: tuple[str, str] | None = None) ->
     owners: list[dict[str, Any]] = [{"kind": "Node", "uid": "n"}]
     if maker is not None:
         owners.append({"kind": maker[0], "uid": maker[1], "controller": True})
-    said = {} if runtime is None else {labels.RUNTIME: runtime}
-    return {"metadata": {"uid": uid, "annotations": said, "ownerReferences": owners}}
+    annotations = {} if runtime is None else {labels.RUNTIME: runtime}
+    return {"metadata": {"uid": uid, "annotations": annotations, "ownerReferences": owners}}
 
 
-def owner(*told: Any) -> OwnerObject:
-    return msgspec.convert(meta(*told), OwnerObject)
+def owner(*values: Any) -> OwnerObject:
+    return msgspec.convert(meta(*values), OwnerObject)
 
 
 def pod(runtime: str | None = None) -> PodObject:
@@ -33,48 +33,48 @@ def pod(runtime: str | None = None) -> PodObject:
         pytest.param("10m", "20m", "30m", "10m", id="the-jobs-before-all"),
         pytest.param(None, "20m", "30m", "20m", id="its-own-before-the-cronjobs"),
         pytest.param(None, None, "30m", "30m", id="the-cronjobs"),
-        pytest.param(None, None, None, None, id="nobody's"),
+        pytest.param(None, None, None, None, id="none"),
     ],
 )
-def test_whose_word_counts(
+def test_which_runtime_counts(
     job: str | None, own: str | None, cron_job: str | None, counts: str | None
 ) -> None:
-    said = DeclaredRuntimes()
-    said.jobs.upsert(owner("j", job, ("CronJob", "c")))
-    said.cron_jobs.upsert(owner("c", cron_job))
-    assert said.of(pod(own)) == counts
-
-
-def test_a_pod_that_no_job_made_says_it_itself() -> None:
-    said = DeclaredRuntimes()
-    said.jobs.upsert(owner("another", "10m"))
-    assert said.of(pod("20m")) == "20m"
-    assert said.of(msgspec.convert(meta("p", "5m"), PodObject)) == "5m"
-
-
-@pytest.mark.parametrize("how", ["deleted", "not-listed", "says-no-more"])
-def test_what_is_gone_says_nothing(how: str) -> None:
-    said = OwnerRuntimes()
-    said.upsert(owner("j", "10m"))
-    said.upsert(owner("k", "20m"))
-    if how == "deleted":
-        said.remove(owner("j", "10m"))
-    elif how == "says-no-more":
-        said.upsert(owner("j", None))
-    else:
-        said.list_began()
-        said.upsert(owner("k", "20m"))
-        said.list_ended()
-    assert (len(said), said.get("j")) == (1, None)
-
-
-def test_who_says_nothing_takes_no_room_and_a_long_word_little() -> None:
-    said = OwnerRuntimes()
-    for number in range(100):
-        said.upsert(owner(f"silent-{number}", None, ("JobSet", "s")))
-    said.upsert(owner("j", "1h" * 100_000))
-    assert len(said) == 1
     runtimes = DeclaredRuntimes()
-    runtimes.jobs = said
+    runtimes.jobs.upsert(owner("j", job, ("CronJob", "c")))
+    runtimes.cron_jobs.upsert(owner("c", cron_job))
+    assert runtimes.of(pod(own)) == counts
+
+
+def test_a_pod_without_a_job_declares_its_own_runtime() -> None:
+    runtimes = DeclaredRuntimes()
+    runtimes.jobs.upsert(owner("another", "10m"))
+    assert runtimes.of(pod("20m")) == "20m"
+    assert runtimes.of(msgspec.convert(meta("p", "5m"), PodObject)) == "5m"
+
+
+@pytest.mark.parametrize("how", ["deleted", "not-listed", "no-runtime"])
+def test_an_object_that_is_gone_declares_nothing(how: str) -> None:
+    owners = OwnerRuntimes()
+    owners.upsert(owner("j", "10m"))
+    owners.upsert(owner("k", "20m"))
+    if how == "deleted":
+        owners.remove(owner("j", "10m"))
+    elif how == "no-runtime":
+        owners.upsert(owner("j", None))
+    else:
+        owners.list_began()
+        owners.upsert(owner("k", "20m"))
+        owners.list_ended()
+    assert (len(owners), owners.get("j")) == (1, None)
+
+
+def test_objects_without_a_runtime_take_no_memory_and_long_texts_little() -> None:
+    owners = OwnerRuntimes()
+    for number in range(100):
+        owners.upsert(owner(f"silent-{number}", None, ("JobSet", "s")))
+    owners.upsert(owner("j", "1h" * 100_000))
+    assert len(owners) == 1
+    runtimes = DeclaredRuntimes()
+    runtimes.jobs = owners
     asked = workload_of(pod(), runtimes.of(pod()))
     assert asked.runtime_s is None and labels.RUNTIME in asked.faults[0]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 # Scrapes are at most a minute apart, and may be late. A counter that first appears within this time
 # of a pod's start began with the pod; a reset happened between two scrapes this close.
-BLINK_S = 90.0
+LONGEST_GAP_S = 90.0
 
 Point = tuple[float, float]  # seconds since the Unix epoch, value; in order of time
 
@@ -36,7 +36,7 @@ def counter_pieces(points: Sequence[Point], begin_s: float, until_s: float) -> l
         if not math.isfinite(joules) or joules < 0:
             continue
         since_s, known_j = before or (begin_s, 0.0)
-        is_seen = at_s - since_s <= BLINK_S
+        is_seen = at_s - since_s <= LONGEST_GAP_S
         if before is not None and joules >= known_j:
             taken_j: float | None = joules - known_j
         else:  # the counter begins, or was reset
