@@ -46,7 +46,7 @@ class SignalFault:
 
 @dataclass(frozen=True, slots=True)
 class GridSlot:
-    """The values from `start` until the next slot; None means no data."""
+    """The values from `start` until the next slot; None, never 0, means no data."""
 
     start: float  # seconds since the Unix epoch
     carbon_g_per_kwh: float | None
@@ -254,7 +254,7 @@ class _Reader:
         )
 
     def _past(self, observed_at: float, received_at: float, where: str) -> float:
-        """Return the time of observation, at most the time of receipt; a larger one is a fault."""
+        """Return the time of observation, at most that of receipt; add a fault if far ahead."""
         if observed_at > received_at + _CLOCK_SKEW_S:
             ahead_s = observed_at - received_at
             self.fault(GridFault.FUTURE, f"{where} is {ahead_s:.0f} s ahead of our clock: "

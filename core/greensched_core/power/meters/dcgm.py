@@ -13,10 +13,7 @@ def _watts(answers: Answers) -> Mapping[str, float]:
     for sample in answers.get("dcgm", ()):
         node, watts = node_named(sample.labels), sample.value
         if node and 0 <= watts < _MOST_GPU_W:
-            gpu = (
-                node,
-                sample.labels.get("UUID", ""),
-            )  # with MIG and time-slicing a GPU has several samples
+            gpu = (node, sample.labels.get("UUID", ""))  # MIG and time-slicing repeat a GPU
             gpus[gpu] = max(gpus.get(gpu, 0.0), watts)
     nodes: dict[str, float] = defaultdict(float)
     for (node, _), watts in gpus.items():
