@@ -186,9 +186,8 @@ class Watch(Generic[Object]):
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
 
     def _say_lost(self, reason: str, pause_s: float) -> None:
-        log_at = (
-            log.debug if reason == self._logged_reason else log.warning
-        )  # warn once, not every ten seconds
+        # Warn once, not every ten seconds.
+        log_at = log.debug if reason == self._logged_reason else log.warning
         log_at("watch lost", path=self.path, reason=reason, retry_in_s=pause_s)
         self._logged_reason = reason
 
