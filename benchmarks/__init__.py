@@ -1,1 +1,1 @@
-"""Benchmarks: figures with workload, machine and spread; not tests."""
+"""Benchmarks, not tests: they report figures with workload, machine and spread."""

@@ -1,4 +1,4 @@
-"""What was written to the API server, by whom, counted from its audit log."""
+"""Counts writes to the API server by user, from its audit log."""
 
 import json
 from collections import Counter
@@ -19,14 +19,14 @@ rules:
 
 
 def audit_flags(folder: Path) -> tuple[str, ...]:
-    """Return the API server's flags by which each write is noted in a folder, leases apart."""
+    """Return the API server's flags that log all writes except of leases to a folder."""
     policy = folder / "policy.yaml"
     policy.write_text(_POLICY)
     return f"--audit-policy-file={policy}", f"--audit-log-path={folder / AUDIT_LOG}"
 
 
 def writes_of(log: Path, user: str) -> Counter[str]:
-    """Return the writes of whoever is called so, at the beginning, that succeeded, by their kind.
+    """Return the successful writes of users whose name starts with `user`, by kind.
 
     A kind is a verb and a resource, such as "patch jobs" or "update gridsignals/status".
     """

@@ -1,6 +1,6 @@
 """`make baselines`: every policy on every scenario of the gallery, into docs/baselines.md.
 
-The words above the page's marker stay as they are; the tables below it are written anew.
+The text above the page's marker stays; the tables below it are rewritten.
 """
 
 import os
@@ -42,9 +42,9 @@ def main() -> None:
     """Run the gallery and write the page."""
     warnings.simplefilter("ignore")
     os.environ.setdefault("GREENSCHED_DATA", str(DATA))
-    told = {file.stem: _run(file) for file in sorted(GALLERY.glob("*.yaml"))}
+    gallery = {file.stem: _run(file) for file in sorted(GALLERY.glob("*.yaml"))}
     written = PAGE.read_text(encoding="utf-8").partition(MARKER)[0]
-    PAGE.write_text(written + MARKER + "\n\n" + "\n".join(_lines(told)) + "\n", encoding="utf-8")
+    PAGE.write_text(written + MARKER + "\n\n" + "\n".join(_lines(gallery)) + "\n", encoding="utf-8")
     print(f"wrote {PAGE.relative_to(ROOT)}")
 
 
@@ -64,7 +64,7 @@ def _run(file: Path) -> Results:
     )
 
 
-def _lines(told: dict[str, Results]) -> Iterator[str]:
+def _lines(gallery: dict[str, Results]) -> Iterator[str]:
     yield (
         f"{len(SEEDS)} seeds ({SEEDS[0]} to {SEEDS[-1]}); {machine()['cpu']}, Python "
         f"{machine()['python']}. Changes are against `{BASELINE}`, paired by seed, ± half the 95 % "
@@ -72,10 +72,10 @@ def _lines(told: dict[str, Results]) -> Iterator[str]:
         "italics* where it is on the worse."
     )
     yield "\n## Carbon, over the gallery\n"
-    yield "Beside each change the deadlines missed, mean over seeds.\n"
-    head: Row = ("policy", *told)
-    yield from _markdown([head, *(_summary_row(policy, told) for policy in _shown(told))])
-    for name, results in told.items():
+    yield "Each change with the missed deadlines, mean over seeds.\n"
+    head: Row = ("policy", *gallery)
+    yield from _markdown([head, *(_summary_row(policy, gallery) for policy in _shown(gallery))])
+    for name, results in gallery.items():
         baseline = mean_outcome(results.outcomes[results.policies[0]])
         yield f"\n## {name}\n"
         yield (
@@ -88,15 +88,15 @@ def _lines(told: dict[str, Results]) -> Iterator[str]:
             yield f"\n- {line}" if not line.startswith("more slowdown") else ""
 
 
-def _shown(told: dict[str, Results]) -> tuple[Policy, ...]:
-    return tuple(dict.fromkeys(each for results in told.values() for each in results.policies))
+def _shown(gallery: dict[str, Results]) -> tuple[Policy, ...]:
+    return tuple(dict.fromkeys(each for results in gallery.values() for each in results.policies))
 
 
-def _summary_row(policy: Policy, told: dict[str, Results]) -> Row:
+def _summary_row(policy: Policy, gallery: dict[str, Results]) -> Row:
     cells = []
-    for results in told.values():
+    for results in gallery.values():
         if policy not in results.policies:
-            cells.append("–")  # its nodes never sleep, or its jobs never stop
+            cells.append("–")  # its nodes never sleep, or its jobs never pause
             continue
         missed = f"{count(_mean(MISSED, results, policy))} missed"
         if policy == results.baseline:

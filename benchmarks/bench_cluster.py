@@ -1,4 +1,4 @@
-"""The cluster that the extender's benchmarks run on: a real control plane with plain nodes."""
+"""The cluster of the extender's benchmarks: a real control plane with plain nodes."""
 
 import asyncio
 import json
@@ -39,14 +39,14 @@ def options() -> ControlPlaneOptions:
     return ControlPlaneOptions(
         kwok=False,
         scheduler=False,
-        # What else runs takes CPU from what is measured.
+        # All other controllers would take CPU from the measurement.
         controllers="serviceaccount-token-controller,serviceaccount-controller,"
         "root-ca-certificate-publisher-controller,namespace-controller",
     )
 
 
 def groups(first: int, last: int) -> list[EqualNodes]:
-    """Return nodes number `first` to `last`, spread over four zones and four machines."""
+    """Return nodes `first` to `last`, spread over four zones and four hardware models."""
     per = (last - first) // 16
     return [
         EqualNodes(
@@ -65,7 +65,7 @@ def groups(first: int, last: int) -> list[EqualNodes]:
 def pod(
     name: str, *, scheduler: str, node: str = "", filler_bytes: int = 0, cpu: str = "100m"
 ) -> bytes:
-    """Return a pod that asks for 100m and 128Mi, as the yardstick's pods do, or for more CPU."""
+    """Return a pod that requests `cpu` and 128Mi, as pods of the no-op benchmark do."""
     annotations = {labels.RUNTIME: "1h"}
     if filler_bytes:
         annotations["bench.greensched.io/filler"] = "x" * filler_bytes
@@ -115,7 +115,7 @@ async def delete_pods(client: ApiClient) -> None:
 
 
 def chart_objects(plane: ControlPlane, extender_url: str) -> list[dict[str, Any]]:
-    """Return what the chart installs with its defaults and this extender's address; no hooks."""
+    """Return the chart's objects with defaults and this extender's address, without hooks."""
     text = plane.helm(
         "template", "greensched", str(CHART), "--namespace", "greensched", "--no-hooks",
         "--set", f"scheduler.extenderUrl={extender_url}",
@@ -124,7 +124,7 @@ def chart_objects(plane: ControlPlane, extender_url: str) -> list[dict[str, Any]
 
 
 def install_accounts(plane: ControlPlane) -> None:
-    """Create the chart's CRDs, service accounts and roles, and nothing else of it."""
+    """Create only the chart's CRDs, service accounts and roles."""
     kinds = {"CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding",
              "Role", "RoleBinding"}  # fmt: skip
     plane.create_namespace("greensched")
@@ -135,17 +135,17 @@ def install_accounts(plane: ControlPlane) -> None:
 
 @dataclass(frozen=True)
 class Profile:
-    """How a turn's scheduler differs from the one that the chart ships."""
+    """How a turn's scheduler differs from the chart's."""
 
     percentage: int = 0  # percentageOfNodesToScore; 0 lets kube-scheduler choose
     weight: int | None = None  # of the extender; None: the chart's
-    upstream_scores: bool = False  # the score plugins that the chart turns off score too
+    upstream_scores: bool = False  # also enable the score plugins that the chart turns off
 
 
 def scheduler_config(plane: ControlPlane, extender_url: str | None, differs: Profile) -> str:
-    """Return the KubeSchedulerConfiguration that the chart ships, but for what `differs` says.
+    """Return the chart's KubeSchedulerConfiguration with the changes of `differs`.
 
-    None as the extender's address takes it out.
+    Without an `extender_url` it has no extender.
     """
     (config_map,) = (
         each
@@ -166,7 +166,7 @@ def scheduler_config(plane: ControlPlane, extender_url: str | None, differs: Pro
 
 @dataclass(frozen=True)
 class Running:
-    """An extender process that serves."""
+    """A running extender process."""
 
     url: str
     port: int
@@ -180,7 +180,7 @@ FLOOR = (str(ROOT / "benchmarks/floor_extender.py"),)
 
 @contextmanager
 def our_extender(plane: ControlPlane, program: Sequence[str] = OURS) -> Iterator[Running]:
-    """Run our extender as the chart would: the service account's rights, the shipped model."""
+    """Run our extender as the chart does: with its service account and the shipped model."""
     account = plane.service_account_dir("greensched", "greensched-extender")
     with extender_process(account, plane.in_cluster_environment(), program) as running:
         yield running
@@ -216,7 +216,7 @@ def noop_extender(plane: ControlPlane) -> Iterator[Running]:
 
 @contextmanager
 def hung_extender(plane: ControlPlane) -> Iterator[Running]:
-    """Run an extender that accepts and never answers."""
+    """Run an extender that accepts connections and never answers."""
     port = free_port()
     script = (
         "import asyncio,sys\n"
@@ -259,7 +259,7 @@ def _is_ready(url: str) -> bool:
 
 
 def machine() -> dict[str, str]:
-    """Return what the figures were measured on."""
+    """Return the machine that the figures were measured on."""
     cpu = "unknown"
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -276,6 +276,6 @@ def machine() -> dict[str, str]:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write figures, keys sorted, so that two runs can be compared."""
+    """Write figures with sorted keys, so that two runs can be compared."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n")

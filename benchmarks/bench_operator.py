@@ -1,4 +1,4 @@
-"""`make bench-operator`: every figure that the operator is judged by, in one run.
+"""`make bench-operator`: all figures that the operator is judged by, in one run.
 
 Prints workload, machine and spread, and writes build/bench/operator.json.
 """
@@ -18,14 +18,14 @@ def main() -> None:
     """Run the parts named on the command line, all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--held", type=int, default=10_000, help="held Jobs")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of reviews at 100/s")
-    parser.add_argument("--rate", type=float, default=144.0, help="how fast the day goes")
+    parser.add_argument("--seconds", type=float, default=60.0, help="seconds of reviews at 100/s")
+    parser.add_argument("--rate", type=float, default=144.0, help="speed of the replayed day")
     parser.add_argument("--only", nargs="*", default=["scale", "day"], metavar="PART")
     given = parser.parse_args()
     figures: dict[str, Any] = {"machine": machine()}
     print(f"machine: {figures['machine']}")
     os.environ.setdefault("GREENSCHED_DATA", str(ROOT.parent / "shared" / "data"))
-    # First: it may refuse, for want of data.
+    # First, since it fails if data is missing.
     world = operator_day.day_world() if "day" in given.only else None
     if "scale" in given.only:
         figures |= operator_scale.measure(given.held, given.seconds, _say)

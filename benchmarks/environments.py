@@ -1,4 +1,4 @@
-"""How many steps a second the environments take: a part of `make bench-simulator`."""
+"""Steps per second of the environments, a part of `make bench-simulator`."""
 
 import time
 from collections.abc import Callable
@@ -15,33 +15,33 @@ from greensched_simulator.world.world import World
 _TURNS = 7
 _JOBS = 1_000  # of an episode
 _WORLDS = 16
-_STEPS = 20_000  # a turn of one environment
-_MANY, _MANY_STEPS = 256, 400  # environments, steps of each a turn
+_STEPS = 20_000  # per turn of one environment
+_MANY, _MANY_STEPS = 256, 400  # environments, steps of each per turn
 _THREADS = 2
 
 
 def environment_figures(make: Callable[[int, int], World], policy: str) -> dict[str, Any]:
     """Time one environment of 100 nodes, and 256 of 64; `make` takes nodes and jobs.
 
-    Actions are drawn among the candidates, and that takes a part of the time. First each job is
-    placed as it comes, then also after a wait that the policy's when rule has chosen.
+    Random choice of actions takes part of the time. First each job is placed on arrival, then also
+    after a wait that the policy's when rule chooses.
     """
-    wheres = "run-now+weighted-cost"
+    where_policy = "run-now+weighted-cost"
     at_once = {
         nodes: _episodes(make(nodes, _WORLDS * _JOBS), can_wait=False) for nodes in (64, 100)
     }
     waiting = _episodes(make(64, _WORLDS * _JOBS), can_wait=True)
     return (
-        _one("env_steps_per_s_100", GreenSchedEnv(at_once[100], wheres))
-        | _many("venv_steps_per_s", at_once[64], wheres, "where", _THREADS)
-        | _many("venv_steps_per_s_1_thread", at_once[64], wheres, "where", 1)
+        _one("env_steps_per_s_100", GreenSchedEnv(at_once[100], where_policy))
+        | _many("venv_steps_per_s", at_once[64], where_policy, "where", _THREADS)
+        | _many("venv_steps_per_s_1_thread", at_once[64], where_policy, "where", 1)
         | _many("venv_steps_per_s_waiting", waiting, policy, "where", _THREADS)
         | _many("venv_steps_per_s_when", waiting, policy, "when", _THREADS)
     )
 
 
 def _episodes(world: World, *, can_wait: bool) -> list[World]:
-    """Return worlds of so many jobs each, cut out of one; without deadlines if no job can wait."""
+    """Split a world into worlds of 1,000 jobs; without deadlines if no job can wait."""
     found = []
     for first in range(0, _WORLDS * _JOBS, _JOBS):
         own = JobArrays._make(column[first : first + _JOBS].copy() for column in world.jobs)
@@ -55,17 +55,17 @@ def _episodes(world: World, *, can_wait: bool) -> list[World]:
 
 def _one(name: str, env: GreenSchedEnv) -> dict[str, Any]:
     dice, rates = np.random.default_rng(1), []
-    _, told = env.reset(seed=1)
+    _, info = env.reset(seed=1)
     for turn in range(_TURNS + 1):
         began = time.perf_counter()
         for _ in range(_STEPS):
-            *_, is_over, _, told = env.step(int(dice.random() * told["candidates"]))
+            *_, is_over, _, info = env.step(int(dice.random() * info["candidates"]))
             if is_over:
-                _, told = env.reset()
-        if turn:  # the first one warms up
+                _, info = env.reset()
+        if turn:  # the first turn warms up
             rates.append(_STEPS / (time.perf_counter() - began))
     shape = env.observation_space["candidates"].shape  # type: ignore[index]  # it is a Dict
-    return _told(name, rates, f"one environment, {shape}, through Gymnasium")
+    return _report(name, rates, f"one environment, {shape}, through Gymnasium")
 
 
 def _many(
@@ -75,21 +75,21 @@ def _many(
         worlds, policy, head, num_envs=_MANY, threads=threads, copies=False
     )  # fmt: skip
     dice, rates = np.random.default_rng(1), []
-    *_, told = env.reset(seed=1)
+    *_, info = env.reset(seed=1)
     for turn in range(_TURNS + 1):
         began = time.perf_counter()
         for _ in range(_MANY_STEPS):
-            *_, told = env.step((dice.random(_MANY) * told["candidates"]).astype(np.int64))
+            *_, info = env.step((dice.random(_MANY) * info["candidates"]).astype(np.int64))
         if turn:
             rates.append(_MANY * _MANY_STEPS / (time.perf_counter() - began))
     env.close()
     shape = env.single_observation_space["candidates"].shape  # type: ignore[index]  # it is a Dict
-    return _told(
+    return _report(
         name, rates, f"{_MANY} environments, {head}, {shape} each, {policy}, {threads} threads"
     )  # fmt: skip
 
 
-def _told(name: str, rates: list[float], what: str) -> dict[str, Any]:
+def _report(name: str, rates: list[float], what: str) -> dict[str, Any]:
     print(
         f"{name}: {median(rates):,.0f} steps/s ({min(rates):,.0f} – {max(rates):,.0f}; "
         f"{_TURNS} turns): {what}"

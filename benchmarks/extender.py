@@ -1,4 +1,4 @@
-"""`make bench-extender`: every figure that the extender is judged by, in one run.
+"""`make bench-extender`: all figures that the extender is judged by, in one run.
 
 Prints workload, machine, median and spread, and writes build/bench/extender.json.
 """
@@ -38,8 +38,8 @@ def main() -> None:
     """Run the parts named on the command line, all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=7, help="paired turns")
-    parser.add_argument("--pods", type=int, default=1_000, help="pods a turn")
-    parser.add_argument("--seconds", type=float, default=15.0, help="of each turn of latency")
+    parser.add_argument("--pods", type=int, default=1_000, help="pods per turn")
+    parser.add_argument("--seconds", type=float, default=15.0, help="seconds per turn of latency")
     parser.add_argument(
         "--only",
         nargs="*",
@@ -92,7 +92,7 @@ def _sampling(turns: int, pods: int) -> dict[str, Any]:
     with ControlPlane(options()) as plane:
         install_accounts(plane)
         _create(plane, 0, 1_000)
-        print(f"what the scheduler's profile is worth, 1000 nodes, {pods} pods, {turns} turns:")
+        print(f"effect of the scheduler's profile, 1000 nodes, {pods} pods, {turns} turns:")
         found: dict[str, list[sampling.Sampled]] = {name: [] for name in sampling.TURNS}
         for _ in range(turns):
             for name, values in found.items():

@@ -1,8 +1,8 @@
-"""A bound on ours from below: it follows the cluster and runs the net, and decides nothing.
+"""A lower bound for our extender: it watches the cluster and runs the model, but decides nothing.
 
-Our extender's process as it is, watches, snapshot and HTTP, but for the handler: names decoded as
-in the do-nothing extender, the shipped net run on ready-made features, all names back. Whatever
-costs, encoding and scores take in ours comes on top of this.
+It is our extender's process with watches, snapshot and HTTP, but another handler. The handler
+decodes names as the no-op extender does, runs the shipped model on prepared features, and returns
+all names. Our extender also computes costs, encoding and scores.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""`make bench-house`: how easily the house is read, and how light its command line is.
+"""`make bench-house`: sizes of the code, duplicates, and the weight of the command line.
 
-Prints each figure and where the largest of each kind stands, and writes build/bench/house.json.
+Prints each figure and the place of the largest of its kind; writes build/bench/house.json.
 """
 
 import argparse
@@ -20,14 +20,14 @@ from benchmarks.house_sizes import named, sizes_of, verbs_of
 
 RESULT = ROOT / "build/bench/house.json"
 VERBS = ("status", "report", "explain")
-EXTRA = "cli"  # what the command line for a cluster is installed with
+EXTRA = "cli"  # installs the command line for a cluster
 TURNS = 7
 LONGEST_FUNCTION = 40
 MOST_PARAMETERS = 7
 RUN_OF_LINES = 6
 _MIB = 2**20
 
-Place = tuple[Path, int]  # a file and a line of it
+Place = tuple[Path, int]  # a file and a line number
 
 
 def main() -> None:
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def measure_sizes() -> dict[str, Any]:
-    """Return the sizes of folders, files and functions, and the most parameters."""
+    """Return the sizes of folders, files and functions, and the most parameters of one."""
     product, every = _tracked("*/greensched_*/*.py"), _tracked("*.py")
     folders = Counter(path.parent for path in every)
     lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in product}
@@ -60,7 +60,7 @@ def measure_sizes() -> dict[str, Any]:
     print(f"  longest file: {named(max(lines, key=lambda path: lines[path]))}")
     print(f"  longest function: {longest.name}; {long} have more than {LONGEST_FUNCTION} lines")
     print(f"  most parameters: {widest.name}; {wide} take more than {MOST_PARAMETERS}")
-    print(f"  options of {len(verbs_of(product))} verbs of the command line are left apart")
+    print(f"  options of {len(verbs_of(product))} verbs of the command line do not count")
     return {
         "files_in_largest_folder": files,
         "longest_file": max(lines.values()),
@@ -72,7 +72,7 @@ def measure_sizes() -> dict[str, Any]:
 
 
 def measure_duplicates() -> dict[str, Any]:
-    """Return how many runs of six lines and more stand twice in product code.
+    """Return how often six or more lines in a row occur twice in product code.
 
     Blank lines, comments, docstrings and imports do not count, nor do lone brackets.
     """
@@ -83,11 +83,11 @@ def measure_duplicates() -> dict[str, Any]:
 
 
 def runs_that_stand_twice(paths: Sequence[Path]) -> list[tuple[Place, Place]]:
-    """Return where runs of six lines and more begin that stand somewhere before, and where."""
+    """Return the begin of each repeated run of six or more lines, with its first occurrence."""
     seen: dict[tuple[str, ...], Place] = {}
     runs: list[tuple[Place, Place]] = []
     for path in paths:
-        lines = _telling_lines(path)
+        lines = _code_lines(path)
         last = -2
         for at in range(len(lines) - RUN_OF_LINES + 1):
             window = tuple(text for _, text in lines[at : at + RUN_OF_LINES])
@@ -101,7 +101,7 @@ def runs_that_stand_twice(paths: Sequence[Path]) -> list[tuple[Place, Place]]:
 
 
 def measure_imports() -> dict[str, Any]:
-    """Return the wall seconds of the slowest --help, the median of some turns."""
+    """Return the wall seconds of the slowest --help, as the median of seven turns."""
     greensched = Path(sys.executable).with_name("greensched")
     medians = {}
     for verb in VERBS:
@@ -116,7 +116,7 @@ def measure_imports() -> dict[str, Any]:
 
 
 def measure_install() -> dict[str, Any]:
-    """Return the size of a virtual environment with the command line for a cluster alone."""
+    """Return the size of a virtual environment with only the command line for a cluster."""
     with tempfile.TemporaryDirectory(prefix="greensched-house-") as scratch:
         folder = Path(scratch) / "venv"
         pip = folder / "bin/python", "-m", "pip", "install", "--quiet", "--no-input"
@@ -150,17 +150,17 @@ def _tracked(pattern: str) -> list[Path]:
     return [ROOT / name for name in listed.stdout.decode().split("\0") if name]
 
 
-def _telling_lines(path: Path) -> list[tuple[int, str]]:
-    """Return the lines of a file that tell something, each with its number."""
+def _code_lines(path: Path) -> list[tuple[int, str]]:
+    """Return the lines of a file that contain code, with their numbers."""
     source = path.read_text(encoding="utf-8")
-    passed: set[int] = set()
+    skipped: set[int] = set()
     for node in ast.walk(ast.parse(source)):
         is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if is_text or isinstance(node, ast.Import | ast.ImportFrom):
             assert isinstance(node, ast.stmt) and node.end_lineno is not None
-            passed.update(range(node.lineno, node.end_lineno + 1))
+            skipped.update(range(node.lineno, node.end_lineno + 1))
     numbered = enumerate(source.splitlines(), start=1)
-    texts = [(number, line.strip()) for number, line in numbered if number not in passed]
+    texts = [(number, line.strip()) for number, line in numbered if number not in skipped]
     return [(number, text) for number, text in texts if text.strip("()[]{},: ") and text[0] != "#"]
 
 

@@ -1,4 +1,4 @@
-"""Sizes of functions as the house counts them; without an import of ours, so that it is quick."""
+"""Sizes of functions as the house rules count them; imports none of our code, to be quick."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -11,11 +11,11 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Size(NamedTuple):
-    """How long a function is, and how much it is given."""
+    """Length and number of parameters of a function."""
 
     name: str  # with file and line
-    lines: int  # with its signature, without decorators and docstring
-    parameters: int  # without `self`; 0 of a verb of the command line, whose options they are
+    lines: int  # includes the signature, but not decorators and docstring
+    parameters: int  # without `self`; 0 for a verb of the command line, since they are its options
 
 
 def sizes_of(paths: Sequence[Path]) -> list[Size]:
@@ -25,15 +25,15 @@ def sizes_of(paths: Sequence[Path]) -> list[Size]:
 
 
 def verbs_of(paths: Sequence[Path]) -> set[str]:
-    """Return the dotted names of the functions that become commands of a `typer.Typer()` there.
+    """Return the dotted names of the functions that become commands of a `typer.Typer()`.
 
-    They are decorated with its `command()` or `callback()`, or handed to what these return.
+    They are decorated with its `command()` or `callback()`, or passed to the result of these.
     """
     return {name for path in paths for name in _verbs_in(path)}
 
 
 def named(path: Path) -> str:
-    """Return a path from the root, as it is printed."""
+    """Return a path relative to the root, for output."""
     return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 
@@ -91,7 +91,7 @@ def _tree(path: Path) -> ast.Module:
 
 
 def _module(path: Path) -> str:
-    """Return the dotted name of a module, from its package of ours on."""
+    """Return the dotted name of a module, starting at our package."""
     parts = path.with_suffix("").parts
     ours = [place for place, part in enumerate(parts) if part.startswith("greensched_")]
     return ".".join(parts[ours[0] if ours else -1 :])

@@ -1,7 +1,7 @@
-"""An open-loop HTTP client: requests leave on schedule, however slow the answers are.
+"""An open-loop HTTP client: it sends requests on schedule, however slow the answers are.
 
-Latency counts from the scheduled moment, so that a stall is charged to every request that it
-delays (Tene, "How NOT to Measure Latency", 2015).
+Latency counts from the scheduled time, so that a stall counts for every request that it delays
+(Tene, "How NOT to Measure Latency", 2015).
 """
 
 import asyncio
@@ -16,7 +16,7 @@ _HANDLER = re.compile(rb"server-timing: *handler;dur=([0-9.]+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """One request: seconds as the client saw it, and inside the handler as the server said."""
+    """One request: seconds seen by the client, and in the handler as the server reports."""
 
     client_s: float
     handler_s: float
@@ -24,7 +24,7 @@ class Timing:
 
 
 class Connection:
-    """One keep-alive connection that carries one request at a time."""
+    """A keep-alive connection for one request at a time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader

@@ -1,7 +1,7 @@
-"""Prioritize under load: requests on schedule while 500 pod events a second arrive by the watch.
+"""Prioritize under load: scheduled requests while the watch brings 500 pod events a second.
 
-Lists and events are recorded from a real API server and then played back (see `recorded_api`); the
-extender, the load generator and the playing server are processes of their own on one machine.
+Lists and events are recorded from a real API server and then played back (see `recorded_api`). The
+extender, the load generator and the playing server are separate processes on one machine.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ _WIRE = ROOT / "tests/golden/extender/prioritize.json"
 
 @dataclass(frozen=True)
 class Percentiles:
-    """Milliseconds of one turn, in the handler and as the client saw it; and what really ran."""
+    """Milliseconds of one turn in the handler and at the client, with the actual load."""
 
     requests: int
     handler_p50_ms: float
@@ -57,7 +57,7 @@ def measure(
 ) -> list[Percentiles]:
     """Return the percentiles of prioritize over `nodes` at `rate_per_s` requests a second.
 
-    All turns, each of so many seconds, ask one extender process.
+    All turns, each `seconds` long, use one extender process.
     """
     with playing(recording) as environment, extender_process(recording, environment) as running:
         return asyncio.run(_measure(recording, nodes, running.port, rate_per_s, turns, seconds))
@@ -65,7 +65,7 @@ def measure(
 
 @contextmanager
 def playing(recording: Path) -> Iterator[dict[str, str]]:
-    """Play the recording on a free port; give the variables by which a pod would find it."""
+    """Play the recording on a free port; give the variables by which a pod finds it."""
     port = free_port()
     argv = [sys.executable, "-m", "benchmarks.recorded_api", str(recording), str(port),
             str(EVENTS_PER_S)]  # fmt: skip
@@ -79,7 +79,7 @@ def playing(recording: Path) -> Iterator[dict[str, str]]:
 
 
 def _sent(recording: Path) -> int | None:
-    """Return how many events were played, None while nobody answers."""
+    """Return how many events were played; None while the server does not answer."""
     port = (recording / "port").read_text()
     context = ssl.create_default_context(cafile=recording / "ca.crt")
     try:
@@ -90,7 +90,7 @@ def _sent(recording: Path) -> int | None:
 
 
 def make_recording(plane: ControlPlane, nodes: Sequence[str], folder: Path) -> None:
-    """Record what the plane's API server tells an extender of nodes, grid and pods' lives."""
+    """Record what the API server sends to an extender about nodes, grid and pods."""
 
     async def run() -> None:
         async with ApiClient(plane.access) as client:
@@ -116,7 +116,7 @@ def _grid() -> dict[str, Sequence[SyntheticSlot]]:
 
 
 async def _live_pods(client: ApiClient, nodes: Sequence[str]) -> None:
-    """Give pods a life, a few hundred side by side: bound, running, deleted."""
+    """Create, run and delete pods, 200 at a time."""
     places = itertools.cycle(nodes)
     for turn in range(_RECORDED_EVENTS):
         names = [f"life-{turn}-{number}" for number in range(_LIVES_AT_ONCE)]
@@ -170,14 +170,14 @@ def _percentiles(timings: Sequence[Timing], events_per_s: float) -> Percentiles:
 
 
 def _bodies(names: Sequence[str], count: int) -> list[bytes]:
-    """Return requests as captured from a real kube-scheduler, for pods that opted in."""
+    """Return requests captured from a real kube-scheduler, for pods that opted in."""
     captured = json.loads(_WIRE.read_text())
     dice = random.Random(1)
     bodies = []
     for number in range(count):
         captured["Pod"]["metadata"].update(name=f"p-{number}", uid=f"uid-{number}")
         captured["Pod"]["spec"]["schedulerName"] = "greensched"
-        start = dice.randrange(len(names))  # the scheduler goes round the nodes
+        start = dice.randrange(len(names))  # the scheduler starts at a different node each time
         captured["NodeNames"] = [*names[start:], *names[:start]]
         bodies.append(msgspec.json.encode(captured))
     return bodies

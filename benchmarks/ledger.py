@@ -1,7 +1,7 @@
-"""`make bench-ledger`: how fast the ledger takes decisions, what it holds in memory, who waits.
+"""`make bench-ledger`: write rate of the ledger, its memory, and the delay of the event loop.
 
-A process of its own for each database writes records as fast as the writer takes them, while an
-event loop beside it looks how late it is woken: that is what a decision would feel. Into
+For each database a separate process writes records as fast as the writer takes them. Meanwhile its
+event loop measures how late it wakes, which is how long a decision would wait. Writes
 build/bench/ledger.json.
 """
 
@@ -27,32 +27,32 @@ from greensched_testbed.postgres import PostgresServer
 _RECORDS = 100_000
 _TICK_S = 0.002
 _IDLE_TICKS = 1_000
-_PER_TICK = 20  # 10,000 decisions a second asked for: more than any database here takes
+_PER_TICK = 20  # 10,000 decisions a second, more than any database here can take
 _OUT = ROOT / "build/bench/ledger.json"
 
 
 def main(arguments: list[str]) -> None:
-    """Measure both databases, or the one that `arguments` name, and print what it came to."""
+    """Measure both databases, or the one named in `arguments`, and print the figures."""
     parser = argparse.ArgumentParser(prog="make bench-ledger", description=__doc__)
     parser.add_argument("database", nargs="?", help="a file, or the DSN of a PostgreSQL server")
     if database := parser.parse_args(arguments).database:
         print(json.dumps(asyncio.run(_measured(database))))
         return
-    told: dict[str, Any] = {"records": _RECORDS, "machine": machine()}
+    figures: dict[str, Any] = {"records": _RECORDS, "machine": machine()}
     with tempfile.TemporaryDirectory() as folder:
-        told["sqlite"] = _in_a_process(str(Path(folder) / "ledger.db"))
-        told["sqlite"]["file_mib"] = _mib(sum(f.stat().st_size for f in Path(folder).iterdir()))
+        figures["sqlite"] = _in_process(str(Path(folder) / "ledger.db"))
+        figures["sqlite"]["file_mib"] = _mib(sum(f.stat().st_size for f in Path(folder).iterdir()))
     try:
         with PostgresServer() as server:
-            told["postgresql"] = _in_a_process(server.url)
+            figures["postgresql"] = _in_process(server.url)
     except BadInput as fault:
-        told["postgresql"] = str(fault)
+        figures["postgresql"] = str(fault)
     _OUT.parent.mkdir(parents=True, exist_ok=True)
-    _OUT.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
-    print(json.dumps(told, indent=2))
+    _OUT.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(figures, indent=2))
 
 
-def _in_a_process(database: str) -> dict[str, Any]:
+def _in_process(database: str) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.ledger", database],
         cwd=ROOT, capture_output=True, text=True, check=True,

@@ -1,6 +1,6 @@
 """The day of `make bench-operator`: 500 Jobs, pods and CronJob runs on a real control plane.
 
-Held against what the simulator says of the same day, and against running all at once.
+Compares it with the simulator's result for the same day, and with running all work immediately.
 """
 
 import asyncio
@@ -53,15 +53,15 @@ from greensched_testbed.operator_processes import NAMESPACE, FastClock, Operator
 
 SCENARIO = Path(__file__).with_name("operator-day.yaml")
 JOBS = 500
-LONGEST_S = 6 * 3600.0  # runtime; longer ones would take the replay far beyond its day
+LONGEST_S = 6 * 3600.0  # runtime; longer jobs would extend the replay far beyond its day
 WORK = "day"
-# The real scheduler places by its own scores; so does the simulator here.
+# Nodes are chosen by the default scheduler's scores, on the cluster and in the simulator.
 HELD, RUN_NOW = "planned-window+kubernetes-default", "run-now+kubernetes-default"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What became of the day."""
+    """The results of the day."""
 
     runs: list[ItemRun]
     late: int
@@ -73,7 +73,7 @@ class Measured:
     release_errors_s: list[float]  # wall seconds
 
     def figures(self) -> dict[str, Any]:
-        """Return what the benchmark reports."""
+        """Return the figures that the benchmark reports."""
         saved, simulated = (
             100.0 * (active_g / self.run_now_active_g - 1.0)
             for active_g in (self.active_g, self.simulated_active_g)
@@ -93,7 +93,7 @@ class Measured:
 
 
 def day_world(jobs: int = JOBS, longest_s: float = LONGEST_S) -> World:
-    """Return the scenario's world with so many of its jobs, the first that are not too long."""
+    """Return the scenario's world with its first `jobs` jobs of at most `longest_s` runtime."""
     world = build_world(load_scenario(SCENARIO))
     kept = np.flatnonzero(world.jobs.runtime_s <= longest_s)[:jobs]
     return world._replace(
@@ -103,12 +103,12 @@ def day_world(jobs: int = JOBS, longest_s: float = LONGEST_S) -> World:
 
 
 def expected(world: World) -> tuple[Schedule, Schedule]:
-    """Return what the simulator does of the day, held and at once."""
+    """Return the simulator's schedules of the day, with and without holding."""
     return simulate(world, policy_named(HELD)), simulate(world, policy_named(RUN_NOW))
 
 
 def measure(world: World, rate: float, say: Callable[[str], None]) -> Measured:
-    """Replay the day `rate` times as fast as it was, and bill it beside the simulator's."""
+    """Replay the day `rate` times as fast, and bill it together with the simulator's runs."""
     held, at_once = expected(world)
     with (
         tempfile.TemporaryDirectory(prefix="greensched-audit-") as scratch,
@@ -150,7 +150,7 @@ def _options(scratch: Path) -> ControlPlaneOptions:
 
 
 def _start_scheduler(plane: ControlPlane) -> None:
-    """Start the second scheduler, with the default one's profile under our name."""
+    """Start a second scheduler with the default profile under our scheduler name."""
     config = yaml.safe_load(default_scheduler_config(plane.options))
     config["profiles"] = [{"schedulerName": labels.SCHEDULER_NAME}]
     config["leaderElection"] = {"leaderElect": False}
@@ -161,7 +161,7 @@ async def _set_up(plane: ControlPlane, world: World, rate: float) -> tuple[Day, 
     async with ApiClient(plane.access) as client:
         names = await create_nodes(client, node_groups(world))
         await wait_until_ready(client, names)
-        # The clock starts a minute ahead, so that all is up when the day begins.
+        # The day begins 40 s from now, so that everything runs by then.
         pace = FastClock(rate, time.time() + 40.0, world.start_s)
         processes = OperatorProcesses(plane, pace)
         processes.install()
@@ -181,19 +181,19 @@ async def _set_up(plane: ControlPlane, world: World, rate: float) -> tuple[Day, 
 
 
 def _ticker(say: Callable[[str], None]) -> Callable[[int, int], None]:
-    told = [-1]
+    last_tenth = [-1]
 
-    def tell(done: int, total: int) -> None:
+    def report(done: int, total: int) -> None:
         tenth = done * 10 // max(total, 1)
-        if tenth > told[0]:
-            told[0] = tenth
+        if tenth > last_tenth[0]:
+            last_tenth[0] = tenth
             say(f"{done} of {total} have ended")
 
-    return tell
+    return report
 
 
 def _release_errors(day: Day, runs: Sequence[ItemRun]) -> list[float]:
-    """Return by how many wall seconds after its planned start a watch saw each released."""
+    """Return the wall seconds from each planned start until a watch saw the release."""
     return [
         (run.released_s - run.planned_s) / day.pace.rate
         for run in runs

@@ -1,4 +1,4 @@
-"""10,000 held Jobs on a real API server: replans, memory, writes, and reviews meanwhile."""
+"""10,000 held Jobs on a real API server: replans, memory, writes, and concurrent reviews."""
 
 import asyncio
 import json
@@ -27,17 +27,17 @@ WORK = "held"
 ZONES = ("DE", "FR", "PL")
 REVIEWS_PER_S = 100.0
 _HOUR_S = 3600.0
-_REPLANS = 5  # measured, one after the other
-_PATIENCE_S = 300.0
+_REPLANS = 5  # measured in sequence
+_TIMEOUT_S = 300.0
 Say = Callable[[str], None]
 
 
 def measure(held: int, seconds: float, say: Say) -> dict[str, Any]:
-    """Return the figures of planning so many held Jobs, and of the webhook meanwhile."""
+    """Return the figures of planning `held` Jobs, and of the webhook during replans."""
     options = ControlPlaneOptions(
         kwok=False,
         scheduler=False,
-        # What else runs takes CPU from what is measured.
+        # All other controllers would take CPU from the measurement.
         controllers="serviceaccount-token-controller,serviceaccount-controller,"
         "root-ca-certificate-publisher-controller,namespace-controller",
     )
@@ -78,14 +78,14 @@ async def _prepare(plane: ControlPlane, held: int) -> None:
 
 def _held_job(place: int) -> dict[str, Any]:
     now_s = time.time()
-    said = {
+    annotations = {
         labels.DEADLINE: f"{12 + place % 12}h",
         labels.RUNTIME: f"{20 + place % 100}m",
         labels.HELD_AT: format_timestamp(round(now_s, 3)),
         labels.LATEST_START: format_timestamp(round(now_s + 10 * _HOUR_S)),
     }
     return {
-        "metadata": {"name": f"job-{place}", "annotations": said},
+        "metadata": {"name": f"job-{place}", "annotations": annotations},
         "spec": {"suspend": True, "template": {"spec": {
             "schedulerName": labels.SCHEDULER_NAME, "restartPolicy": "Never",
             "containers": [{"name": "main", "image": "busybox:1.37",
@@ -95,7 +95,7 @@ def _held_job(place: int) -> dict[str, Any]:
 
 
 async def _publish(client: ApiClient, shift_s: float) -> None:
-    """Write a forecast of 48 hours for each zone; a day's wave, cleanest in seven hours' time."""
+    """Write a 48-hour forecast for each zone: a daily wave that is cleanest in seven hours."""
     now_s = time.time() // 900 * 900
     for number, zone in enumerate(ZONES):
         slots = tuple(
@@ -123,7 +123,7 @@ def _wave(ahead_s: float, zone: int) -> float:
 def _replans(
     plane: ControlPlane, processes: OperatorProcesses, held: int, say: Say
 ) -> dict[str, Any]:
-    """Measure replans: the first plans all, then each after a forecast that moved by some hours."""
+    """Measure replans after the first plan, each caused by a shifted forecast."""
     _until(
         lambda: _sample(processes, "greensched_operator_plan_changes_total") >= held * 0.9,
         "first plan",
@@ -133,7 +133,7 @@ def _replans(
     took_s, writes = [], []
     for turn in range(1, _REPLANS + 1):
         before = _counts(processes)
-        asyncio.run(_again(plane, shift_s=turn * 600.0))
+        asyncio.run(_shift_forecast(plane, shift_s=turn * 600.0))
         _until(lambda count=before[0]: _counts(processes)[0] > count, "a replan")  # type: ignore[misc]  # bound early
         _settled(processes)
         after = _counts(processes)
@@ -149,7 +149,7 @@ def _replans(
     }
 
 
-async def _again(plane: ControlPlane, shift_s: float) -> None:
+async def _shift_forecast(plane: ControlPlane, shift_s: float) -> None:
     async with ApiClient(plane.access) as client:
         await _publish(client, shift_s)
 
@@ -157,7 +157,7 @@ async def _again(plane: ControlPlane, shift_s: float) -> None:
 def _reviews(
     plane: ControlPlane, processes: OperatorProcesses, seconds: float, say: Say
 ) -> dict[str, Any]:
-    """Measure reviews at 100 a second while the controller plans again and again."""
+    """Measure reviews at 100 a second while the controller replans repeatedly."""
     before = _counts(processes)[0]
     took_s = asyncio.run(_review_and_replan(plane, processes, seconds))
     replans = _counts(processes)[0] - before
@@ -180,17 +180,17 @@ async def _review_and_replan(
 async def _keep_replanning(plane: ControlPlane) -> None:
     shift_s = 10_000.0
     while True:
-        await _again(plane, shift_s)
-        shift_s += 5.0  # little enough that hardly any plan changes
+        await _shift_forecast(plane, shift_s)
+        shift_s += 5.0  # so small that hardly any plan changes
         await asyncio.sleep(5.0)
 
 
 async def _paced(url: str, seconds: float) -> list[float]:
-    """Send reviews at an even pace, each when it is due; return what each took."""
-    trusting = ssl.create_default_context()
-    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    """Send reviews at a constant rate; return the seconds that each took."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     took_s: list[float] = []
-    connector = aiohttp.TCPConnector(ssl=trusting, limit=16)
+    connector = aiohttp.TCPConnector(ssl=context, limit=16)
     async with aiohttp.ClientSession(connector=connector) as session, asyncio.TaskGroup() as group:
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -229,7 +229,7 @@ def _sample(processes: OperatorProcesses, name: str) -> float:
 
 
 def _counts(processes: OperatorProcesses) -> Sequence[float]:
-    """Return replans, the seconds they took in all, and plans written."""
+    """Return the number of replans, their total seconds, and the plans written."""
     return (
         _sample(processes, "greensched_operator_replan_seconds_count"),
         _sample(processes, "greensched_operator_replan_seconds_sum"),
@@ -238,7 +238,7 @@ def _counts(processes: OperatorProcesses) -> Sequence[float]:
 
 
 def _settled(processes: OperatorProcesses) -> None:
-    """Wait until no plan is written and none is made for three seconds."""
+    """Wait until there was no replan and no written plan for three seconds."""
     last, since = _counts(processes), time.monotonic()
     while time.monotonic() - since < 3.0:
         time.sleep(0.5)
@@ -248,8 +248,8 @@ def _settled(processes: OperatorProcesses) -> None:
 
 
 def _until(claim: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + _TIMEOUT_S
     while not claim():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"not within {_PATIENCE_S:.0f} s: {what}")
+            raise TimeoutError(f"not within {_TIMEOUT_S:.0f} s: {what}")
         time.sleep(0.5)

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.planner`: how long a replan of 10,000 held workloads takes on one core.
+"""`python -m benchmarks.planner`: time of a replan of 10,000 held workloads on one core.
 
-Prints workload, machine, median and spread, and writes build/bench/planner.json. Wall-clock time of
-one process, and its CPU time, which foreign load lengthens less; building the workloads and the
-outlook counts, parsing objects does not.
+Prints workload, machine, median and spread, and writes build/bench/planner.json. It measures wall
+time and CPU time of one process; other load affects CPU time less. The time includes building
+workloads and outlook, but not parsing objects.
 """
 
 import argparse
@@ -34,12 +34,12 @@ _DAY_S = 86_400.0
 _SPEEDS = np.array([1.0, 0.8, 1.25])  # of the zones' nodes
 _NODE_MEMORY = 64e9  # bytes
 _WEIGHTS = Weights(0.5, 0.5, 0.0)
-_ROOM = 1.5  # times the cores that all work would keep busy for a day
+_CAPACITY_FACTOR = 1.5  # capacity by the cores that all work would keep busy for a day
 _BUDGET_S = 0.02
 
 
 def main() -> None:
-    """Time the rules named on the command line, all that plan and the head by default."""
+    """Time the rules named on the command line, by default two rules and the head."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workloads", type=int, default=10_000)
     parser.add_argument("--turns", type=int, default=7)
@@ -50,7 +50,7 @@ def main() -> None:
     print(
         f"machine: {figures['machine']}, one core of it; {given.workloads:,} workloads of mean "
         f"1.3 h and 3 cores, slack up to a day, {len(SHAPES)} synthetic zones, quarter hours, "
-        f"cores for {_ROOM} times the work"
+        f"cores for {_CAPACITY_FACTOR} times the work"
     )
     world = _world(given.workloads)
     for name in given.only:
@@ -76,7 +76,7 @@ def _timed(name: str, world: World, turns: int) -> dict[str, Any]:
         found = _replan(name, world)
         took_s.append(time.perf_counter() - began)
         cpu_s.append(time.process_time() - cpu_began_s)
-    timed, cpu_s = took_s[1:], cpu_s[1:]  # the first one warms up
+    timed, cpu_s = took_s[1:], cpu_s[1:]  # the first turn warms up
     counts = Counter(chosen.why.value for chosen in found).most_common()
     why = ", ".join(f"{count:,} {reason}" for reason, count in counts)
     print(
@@ -113,7 +113,7 @@ def _replan(name: str, world: World) -> list[Chosen]:
 
 def _capacity(world: World) -> float:
     cores, runtime_s, _ = world
-    return _ROOM * float(cores @ runtime_s) / _DAY_S / len(SHAPES)
+    return _CAPACITY_FACTOR * float(cores @ runtime_s) / _DAY_S / len(SHAPES)
 
 
 def _outlook() -> Outlook:

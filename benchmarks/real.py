@@ -1,7 +1,6 @@
-"""`make bench-real`: what was seen of our images on nodes that really run them, in one run.
+"""`make bench-real`: test results of our images on nodes that really run them, in one run.
 
-Counts what tests showed, never what a list says: a test that was skipped has not passed. Writes
-build/bench/real.json.
+It counts only tests that ran; a skipped test has not passed. Writes build/bench/real.json.
 """
 
 import argparse
@@ -23,7 +22,9 @@ from greensched_testbed.requirements import IMAGES, missing
 RESULT = ROOT / "build/bench/real.json"
 E2E_FIGURES = ROOT / "build/e2e/figures.json"
 KIND_FIGURES = ROOT / "build/e2e/kind.json"
-GRAVEST = frozenset({2, 4, 5, 8, 20, 26, 28})  # of the review of security and reliability, 2026-11
+GRAVEST = frozenset(
+    {2, 4, 5, 8, 20, 26, 28}
+)  # findings of the review of security and reliability, 2026-11
 _HEAVY_MB = 5.0
 
 
@@ -36,14 +37,14 @@ def main() -> None:
         default=tuple(_COUNTING),
         choices=tuple(_COUNTING),
         metavar="PART",
-        help="these parts alone; the file then tells of them alone",
+        help="run and report only these parts",
     )
     given = parser.parse_args()
     figures: dict[str, Any] = {"machine": machine()}
     print(f"machine: {figures['machine']}")
     for part in (each for each in _COUNTING if each in given.only):
         figures |= _COUNTING[part]()
-        write_json(RESULT, figures)  # should a later part not run, this one has
+        write_json(RESULT, figures)  # kept even if a later part fails
     for name, value in figures.items():
         if isinstance(value, float | int):
             print(f"{name}: {value:.4g}")
@@ -85,7 +86,7 @@ def _pytest(name: str, arguments: Sequence[str]) -> Counted:
 
 
 def _run(name: str, command: Sequence[str]) -> Counted:
-    """Run a command that ends in pytest, which takes its further options from the environment."""
+    """Run a command that calls pytest; the environment passes further options to pytest."""
     report = ROOT / f"build/bench/real-{name}.xml"
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
@@ -108,9 +109,9 @@ def _call(command: Sequence[str], report: Path) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Return ours without what `make` tells a `make` below it: our ARGS are not its own."""
-    theirs = ("ARGS", "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS")
-    return {name: value for name, value in os.environ.items() if name not in theirs}
+    """Return our environment without variables that `make` passes to a nested `make`."""
+    make_variables = ("ARGS", "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS")
+    return {name: value for name, value in os.environ.items() if name not in make_variables}
 
 
 def _e2e() -> dict[str, Any]:
@@ -127,9 +128,9 @@ def _kind() -> dict[str, Any]:
 
 
 def _written(file: Path) -> dict[str, Any]:
-    """Return what tests wrote when they ended."""
+    """Return the figures that tests wrote when they ended."""
     if not file.exists():
-        raise SystemExit(f"bench-real: {file.relative_to(ROOT)} was not written: no test ran")
+        raise SystemExit(f"bench-real: {file.relative_to(ROOT)} is missing: no test ran")
     figures: dict[str, Any] = json.loads(file.read_text())
     return figures
 

@@ -1,8 +1,8 @@
-"""Plays back what a real API server told: its lists, and its watch events at a steady rate.
+"""Plays back lists and watch events of a real API server, the events at a constant rate.
 
-On two cores a real API server that takes 500 pod changes a second uses more than one of them, and
-the extender's latency would mostly tell how it shares the rest. So the bytes are recorded from a
-real API server first, and this small server, a process of its own, sends them again, over TLS.
+At 500 pod changes a second a real API server uses more than one of two cores, so the extender's
+latency would mostly depend on the rest. So the bytes are recorded from a real API server first,
+and this small server sends them again over TLS, in a separate process.
 
     python -m benchmarks.recorded_api FOLDER PORT EVENTS_PER_S
 """
@@ -32,9 +32,9 @@ _PAGE = 250
 async def record(
     client: ApiClient, folder: Path, events: int, change_pods: Coroutine[None, None, None]
 ) -> None:
-    """Write the lists that an extender asks for, and `events` lines of its watch of pods.
+    """Record the lists that an extender requests, and `events` lines of its watch of pods.
 
-    `change_pods` makes the events happen; it is cancelled when they are there.
+    `change_pods` causes the events; it is cancelled once they are recorded.
     """
     for path, name in _PATHS.items():
         pages, parameters = [], _selecting(path) | {"limit": _PAGE}
@@ -50,8 +50,8 @@ async def record(
             (folder / f"{name}-{number}.json").write_bytes(page)
     changing = asyncio.create_task(change_pods)
     lines: list[bytes] = []
-    async with client.watch(PODS, version, field_selector=BOUND_AND_RUNNING) as told:
-        async for line in told:
+    async with client.watch(PODS, version, field_selector=BOUND_AND_RUNNING) as watched:
+        async for line in watched:
             if b'"BOOKMARK"' not in line[:40]:
                 lines.append(line)
             if len(lines) == events:
@@ -66,7 +66,7 @@ def _selecting(path: str) -> dict[str, str | int]:
 
 
 class _Played:
-    """The recording, and what has been sent of it."""
+    """The recording, and the number of events sent."""
 
     def __init__(self, folder: Path, events_per_s: float) -> None:
         self._pages = {
@@ -116,7 +116,7 @@ class _Played:
 
 
 def _linked(pages: list[bytes]) -> list[bytes]:
-    """Return the pages with `continue` naming the next one by its number."""
+    """Return the pages with the number of the next page as `continue`."""
     linked = []
     for number, page in enumerate(pages):
         decoded = json.loads(page)

@@ -1,10 +1,10 @@
-"""What the scheduler's profile is worth: energy and carbon of the places found, against pods bound.
+"""Effect of the scheduler's profile: energy and carbon of placements, and pods bound per second.
 
-Compared are how many nodes are looked at, and how much the extender's score weighs beside others.
+It compares the share of nodes scored, and the weight of the extender's score.
 
-The pods ask for 4 cores each: a thousand of them fill the 62 nodes that cost the least, so that
-good places get rare. What they draw is the power curves' watts above those of the empty cluster, at
-the utilisation that the extender assumes, and carbon is that of the static table.
+The pods request 4 cores each: a thousand of them fill the 62 cheapest nodes, so that good places
+get rare. Their power is that of the power curves above the empty cluster, at the extender's assumed
+utilisation. Carbon is that of the static table.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _CORES_A_POD = 4
 _decode = msgspec.json.Decoder(NodeObject).decode
 
 
-# name in the results → whose extender, and with which profile
+# By name in the results: the kind of extender, and the profile.
 TURNS = {
     "none": ("none", Profile()),
     "none_upstream": ("none", Profile(upstream_scores=True)),
@@ -45,7 +45,7 @@ TURNS = {
 
 @dataclass(frozen=True)
 class Sampled:
-    """One turn: pods bound per second, and what all of them draw together."""
+    """One turn: pods bound per second, and the power and carbon of all pods."""
 
     pods_per_s: float
     power_w: float  # above the empty cluster, without PUE
@@ -54,7 +54,7 @@ class Sampled:
 
 
 def measure(plane: ControlPlane, turn: str, pods: int) -> Sampled:
-    """Bind `pods` pods in one of the `TURNS` and reckon what they draw."""
+    """Bind `pods` pods in one of the `TURNS` and compute their power and carbon."""
     kind, profile = TURNS[turn]
     ran = throughput.one_turn(plane, kind, pods, profile, cpu=str(_CORES_A_POD))
     nodes = asyncio.run(_nodes(plane))

@@ -1,4 +1,4 @@
-"""What a second core adds: two hardware threads of one core share what reckons."""
+"""Measures how much a second core adds, since two hardware threads share arithmetic units."""
 
 import time
 from statistics import median
@@ -11,17 +11,17 @@ _TIMES, _TURNS = 50_000_000, 7
 
 
 def second_core_ratio() -> float:
-    """Return how much more arithmetic two threads do now than one: 2 where two cores are free.
+    """Return the arithmetic of two threads by that of one: 2 if two cores are free.
 
-    A virtual machine's cores may be two hardware threads of one core, or others may use theirs.
+    A virtual machine's cores may be two hardware threads of one core, or in use by others.
     """
-    _reckoned_s(1, times=1)  # compiled by now
-    alone_s, both_s = zip(*((_reckoned_s(1), _reckoned_s(2)) for _ in range(_TURNS)), strict=True)
+    _computing_s(1, times=1)  # compile first
+    alone_s, both_s = zip(*((_computing_s(1), _computing_s(2)) for _ in range(_TURNS)), strict=True)
     return float(2.0 * median(alone_s) / median(both_s))
 
 
-def _reckoned_s(threads: int, times: int = _TIMES) -> float:
-    each = [Thread(target=_reckon, args=(times,)) for _ in range(threads)]
+def _computing_s(threads: int, times: int = _TIMES) -> float:
+    each = [Thread(target=_compute, args=(times,)) for _ in range(threads)]
     began = time.perf_counter()
     for thread in each:
         thread.start()
@@ -31,8 +31,8 @@ def _reckoned_s(threads: int, times: int = _TIMES) -> float:
 
 
 @njit(nogil=True)
-def _reckon(times: int) -> int:
-    """Do sums of which many can be done at once: that keeps a core's arithmetic units busy."""
+def _compute(times: int) -> int:
+    """Do independent sums, which keep all of a core's arithmetic units busy."""
     a = b = c = d = e = f = g = h = np.int64(1)
     for number in range(times):
         a, d = a * 3 + number, d * 5 + number

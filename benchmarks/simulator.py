@@ -1,4 +1,4 @@
-"""`make bench-simulator`: how fast the simulator is, and what it takes.
+"""`make bench-simulator`: speed and memory of the simulator.
 
 Prints workload, machine, median and spread, and writes build/bench/simulator.json. It reads the
 trace and the grids from $GREENSCHED_DATA (docs/scenarios.md says where they come from).
@@ -42,11 +42,11 @@ POLICY = "carbon-time+weighted-cost"
 SHIFTS = ("lowest-slot", "lowest-window", "carbon-time")
 BOUNDED = ("run-now+spread", "planned-window+weighted-cost", "cheapest-window+weighted-cost")
 LOAD = 0.7
-_CORES = os.cpu_count() or 1  # as many policies run at a time, as `compare` has it
+_CORES = os.cpu_count() or 1  # policies that run at a time, as in `compare`
 _TRACE_JOBS = 70_000
 _SHIFT_TURNS = 7
 _PLAN_TURNS = 7
-_PLAN_FROM = 17_520  # the hour with which 2023 begins
+_PLAN_FROM = 17_520  # the first hour of 2023
 _PLAN_SLOTS, _PLANNED_SLOTS = 5_000, 800
 # nodes, jobs, turns
 SIZES = ((100, 140_000, 5), (300, 140_000, 3), (1_000, 140_000, 5), (10_000, 1_000_000, 1))
@@ -69,13 +69,13 @@ def main() -> None:
         write_json(RESULT, figures | _second_core("before") | _environments())
         return
     with tempfile.TemporaryDirectory() as cache:
-        cold = _apart((100, 1_000, 1), {"XDG_CACHE_HOME": cache})
+        cold = _in_process((100, 1_000, 1), {"XDG_CACHE_HOME": cache})
     figures["compile_s"] = cold["first_s"]
-    print(f"first run of all, machine code made: {cold['first_s']:.1f} s")
+    print(f"first run, with compilation: {cold['first_s']:.1f} s")
     figures |= _second_core("before")
     for size in SIZES:
         if not given.nodes or size[0] in given.nodes:
-            figures |= _told(size, _apart(size, {}))
+            figures |= _report(size, _in_process(size, {}))
     figures |= _second_core("between") | _shifts() | _bound() | _phase_plans() | _environments()
     write_json(RESULT, figures)
 
@@ -85,14 +85,14 @@ def _environments() -> dict[str, Any]:
 
 
 def _second_core(when: str) -> dict[str, Any]:
-    """Tell what the second core of a machine that is shared adds at the moment."""
+    """Report what the second core adds now, since other load may share the machine."""
     ratio = second_core_ratio()
     print(f"two threads do {ratio:.2f} times the arithmetic of one ({when})")
     return {f"second_core_ratio_{when}": ratio}
 
 
 def _shifts() -> dict[str, Any]:
-    """Time the analytic rules on the whole trace, each job alone with the grid of Germany."""
+    """Time the analytic rules on the whole trace, each job alone, on Germany's grid."""
     tasks = load_trace(DATA / TRACE, time_unit="h").tasks
     jobs = gaia.GaiaJobs(
         np.array([int(task.arrival_s // gaia.TICK_S) for task in tasks]),
@@ -118,7 +118,7 @@ def _bound() -> dict[str, Any]:
     world = build_world(_bounded_scenario())
     policies = [policy_named(name) for name in BOUNDED]
     for policy in policies:
-        simulate(world, policy)  # compiled by now, and loaded
+        simulate(world, policy)  # compile and load first
     began = time.perf_counter()
     found = bounded(world, policies, slot_s=3600.0)
     seconds = time.perf_counter() - began
@@ -136,14 +136,14 @@ def _bound() -> dict[str, Any]:
 
 
 def _phase_plans() -> dict[str, Any]:
-    """Time the plan of a job of 800 hours within 5,000, which saves its work about every hour.
+    """Time the plan of an 800-hour job within 5,000 hours, with a checkpoint about every hour.
 
-    Its phases take an hour each; or each a length of its own, so that hardly two suspended runs are
-    ever at the same place when a slot begins.
+    Its phases take an hour each, or each a different length. With different lengths hardly any two
+    suspended runs are at the same place when a slot begins.
     """
     boot = Phase("boot", 3600.0, 100.0)
     whole = [3600.0] * (_PLANNED_SLOTS - 1)
-    odd = [3600.0 + 1.2345 * place for place in range(-399, 400)]  # as long in all
+    odd = [3600.0 + 1.2345 * place for place in range(-399, 400)]  # the same total
     figures: dict[str, Any] = {}
     for name, lengths_s in (("", whole), ("odd_", odd)):
         work = [
@@ -156,7 +156,7 @@ def _phase_plans() -> dict[str, Any]:
 
 def _phase_plan(name: str, job: PhasedJob) -> dict[str, Any]:
     carbon = gaia.read_column(DATA, "DE-LU")[_PLAN_FROM : _PLAN_FROM + _PLAN_SLOTS]
-    at_once = cheapest_plan(job, 3600.0, carbon, deadline_slot=_PLANNED_SLOTS)  # compiled by now
+    at_once = cheapest_plan(job, 3600.0, carbon, deadline_slot=_PLANNED_SLOTS)  # also compiles
     seconds = []
     for _ in range(_PLAN_TURNS):
         began = time.perf_counter()
@@ -171,11 +171,11 @@ def _phase_plan(name: str, job: PhasedJob) -> dict[str, Any]:
     return {name: median(seconds), f"{name}_turns": seconds}
 
 
-def _apart(size: tuple[int, int, int], more: dict[str, str]) -> dict[str, Any]:
-    """Run one size in a process of its own, so that its peak of memory is its own."""
+def _in_process(size: tuple[int, int, int], variables: dict[str, str]) -> dict[str, Any]:
+    """Run one size in a separate process, to measure its own memory peak."""
     command = [sys.executable, "-m", "benchmarks.simulator", "--one", *map(str, size)]
     done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, **more}, cwd=ROOT
+        command, capture_output=True, text=True, env={**os.environ, **variables}, cwd=ROOT
     )
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
@@ -183,7 +183,7 @@ def _apart(size: tuple[int, int, int], more: dict[str, str]) -> dict[str, Any]:
     return found
 
 
-def _told(size: tuple[int, int, int], found: dict[str, Any]) -> dict[str, Any]:
+def _report(size: tuple[int, int, int], found: dict[str, Any]) -> dict[str, Any]:
     nodes, jobs, turns = size
     print(
         f"{nodes:6} nodes, {jobs:9,} jobs, {turns} turns: peak {found['rss_mib']:.0f} MiB; "
@@ -227,7 +227,7 @@ def _run(nodes: int, jobs: int, turns: int) -> dict[str, Any]:
 
 
 def _timed(world: World, policy: Policy, runs: int, turns: int) -> tuple[Outcome, list[float]]:
-    """Return what a run comes to, and the seconds of turns of so many at a time, each billed."""
+    """Return one run's outcome, and the seconds per turn of `runs` concurrent billed runs."""
     turns_s = []
     for _ in range(turns):
         began = time.perf_counter()
@@ -241,7 +241,7 @@ def _timed(world: World, policy: Policy, runs: int, turns: int) -> tuple[Outcome
 
 
 def _bounded_scenario() -> Scenario:
-    """Return 1,000 made-up jobs over a week on 20 nodes of two generations in four real grids."""
+    """Return 1,000 synthetic jobs over a week on 20 nodes of two generations in four real grids."""
     groups = [
         _group(zone, 5) | {"hardware": hardware}
         for zone, hardware in zip(ZONES, ("epyc-7763-1s", "xeon-e5-2699v4-2s") * 2, strict=True)
@@ -261,7 +261,7 @@ def _bounded_scenario() -> Scenario:
 
 
 def _world(nodes: int, jobs: int) -> World:
-    """Return the trace, as often as needed, pressed together on equal nodes in four zones."""
+    """Return the trace, repeated as needed and scaled to the load, on equal nodes in four zones."""
     scenario = parse_scenario(
         {
             "name": f"bench-{nodes}",
@@ -280,7 +280,7 @@ def _world(nodes: int, jobs: int) -> World:
     world = build_world(scenario)
     kept = type(world.jobs)._make(column[:jobs] for column in world.jobs)
     if kept.arrival_s.size < jobs:
-        raise SystemExit(f"only {kept.arrival_s.size} of {jobs} jobs could be made")
+        raise SystemExit(f"only {kept.arrival_s.size} of {jobs} jobs could be created")
     return world._replace(jobs=kept, length_s=float(kept.arrival_s[-1]))
 
 

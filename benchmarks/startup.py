@@ -1,4 +1,4 @@
-"""Start to ready on a large cluster, and the memory that it takes, listing included."""
+"""Time from start to ready on a large cluster, and peak memory, with listing."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ NODE_BYTES = 15_000
 
 @dataclass(frozen=True)
 class Startup:
-    """One start: seconds to ready, and mebibytes resident at their peak."""
+    """One start: seconds to ready, and peak resident mebibytes."""
 
     ready_s: float
     peak_rss_mib: float
 
 
 async def fill(client: ApiClient, nodes: Sequence[str], pods: int) -> dict[str, int]:
-    """Make nodes and pods as large as real ones; return the mean sizes in bytes as listed."""
+    """Create nodes and pods as large as real ones; return their mean listed sizes in bytes."""
     images = [
         {"names": [f"registry.example/team/image-{number}@sha256:{number:064x}"], "sizeBytes": 1}
         for number in range(140)
@@ -77,7 +77,7 @@ def _peak_rss_mib(pid: int) -> float:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
-    raise RuntimeError(f"/proc/{pid}/status tells no VmHWM")
+    raise RuntimeError(f"/proc/{pid}/status has no VmHWM")
 
 
 def fill_now(plane: ControlPlane, nodes: Sequence[str], pods: int) -> dict[str, int]:

@@ -1,7 +1,7 @@
-"""Pods bound per second: ours against a do-nothing extender, a floor and none, in turns.
+"""Pods bound per second: our extender, the no-op extender, the floor and none, in turns.
 
-A turn: the pods are created, then kube-scheduler starts; the rate is from the first to the last
-bind that a watch sees. etcd, API server, scheduler, extender and client share the machine.
+A turn creates the pods, then starts kube-scheduler; the rate is from the first to the last bind
+that a watch sees. etcd, API server, scheduler, extender and client share the machine.
 """
 
 import asyncio
@@ -62,11 +62,11 @@ KINDS: dict[str, Callable[[ControlPlane], AbstractContextManager[Running | None]
 
 @dataclass(frozen=True)
 class Turn:
-    """What one turn showed."""
+    """The figures of one turn."""
 
     pods_per_s: float
     pods_by_node: dict[str, int]
-    extender_cpu_ms: float  # of its process, for each pod; 0 without one
+    extender_cpu_ms: float  # of its process, per pod; 0 without an extender
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Turns:
 
 
 def measure(plane: ControlPlane, turns: int, pods: int, say: Callable[[str], None]) -> Turns:
-    """Run `turns` rounds of none, noop, floor and onnx, the order turning with each round."""
+    """Run `turns` rounds of none, noop, floor and onnx, in an order that rotates."""
     found = Turns({kind: [] for kind in ("none", "noop", "floor", "onnx")})
     kinds = list(found.by_kind)
     for number in range(turns):
@@ -102,7 +102,7 @@ def measure(plane: ControlPlane, turns: int, pods: int, say: Callable[[str], Non
 def one_turn(
     plane: ControlPlane, kind: str, pods: int, profile: Profile = CHART, *, cpu: str = "100m"
 ) -> Turn:
-    """Bind `pods` pods that ask for `cpu`, a Kubernetes quantity, each."""
+    """Bind `pods` pods that request `cpu` (a Kubernetes quantity) each."""
     with KINDS[kind](plane) as running:
         config = scheduler_config(plane, running.url if running else None, profile)
         before_s = _cpu_s(running)
@@ -146,7 +146,7 @@ async def _bind_all(
 async def _rate(client: ApiClient, version: str, pods: int) -> float:
     first = last = 0.0
     bound: set[str] = set()
-    while len(bound) < pods:  # the API server ends watches that fall behind; they go on from there
+    while len(bound) < pods:  # the API server ends slow watches; resume from there
         async with client.watch(PODS, version) as events:
             async for line in events:
                 event = _decode(line)

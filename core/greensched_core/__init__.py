@@ -1,1 +1,1 @@
-"""What every component shares: units, clock, state, signals, settings, API access."""
+"""Code that all components share: units, clock, state, signals, settings, API access."""

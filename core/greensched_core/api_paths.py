@@ -1,17 +1,17 @@
-"""What is listed and watched of Kubernetes' own kinds, and by which field selectors."""
+"""API paths and field selectors by which Kubernetes' own objects are listed and watched."""
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"
 JOBS = "/apis/batch/v1/jobs"
 CRON_JOBS = "/apis/batch/v1/cronjobs"
-# Of webhooks; read and written by name.
+# Webhook configurations; read and written by name.
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-# Pods that hold resources of a node; the API server leaves out the others, old jobs above all.
+# Pods that hold resources of a node. The API server leaves out all others, mostly finished jobs.
 BOUND_AND_RUNNING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
-# Pods that no node has yet; those that a gate holds are among them.
+# Pods not bound to a node yet, including those that a scheduling gate holds.
 UNBOUND = "spec.nodeName=,status.phase=Pending"
 
 
 def leases_path(namespace: str) -> str:
-    """Return where the Leases of a namespace are."""
+    """Return the path of the Leases of a namespace."""
     return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"

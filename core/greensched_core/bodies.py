@@ -1,56 +1,56 @@
-"""Requests' bodies, read up to a limit: of one, and of all large ones that are read at a time."""
+"""Reads request bodies within two limits: of one body, and of all large bodies together."""
 
 import asyncio
 
 from starlette.types import Receive, Scope
 
-# A body up to this always finds room, whoever else sends: the number of connections bounds them.
-# 512 that stop there hold 32 MiB, the buffers of TLS not counted in.
+# A body up to this size is always read: the number of connections bounds their memory. 512 bodies
+# of this size take 32 MiB, without the TLS buffers.
 SMALL_BYTES = 64 * 2**10
-_MOST_DIGITS = 18  # of a Content-Length; int() itself refuses thousands
+_MOST_DIGITS = 18  # of a Content-Length; int() refuses only thousands of digits
 
 
 class BodyTooLarge(Exception):
-    """The body is larger than we read."""
+    """The body exceeds the size limit."""
 
 
 class TooManyBodies(Exception):
-    """So much is being read that this body, which has been read longest, had to go."""
+    """The bodies being read exceed the total limit, and this one has been read for longest."""
 
 
 class BadHeader(Exception):
-    """A header says that the body cannot be had."""
+    """A header shows that the body cannot be read."""
 
 
 class GoneAway(Exception):
-    """The caller hung up before its body was complete."""
+    """The caller disconnected before its body was complete."""
 
 
 class Bodies:
-    """Reads bodies; what is read of all that are not complete takes a bounded piece of memory."""
+    """Reads bodies; incomplete bodies together take a bounded amount of memory."""
 
     def __init__(self, most_bytes: int, most_together_bytes: int) -> None:
-        """Give all bodies of more than 64 KiB `most_together_bytes` between them."""
+        """Limit a body to `most_bytes`, and all bodies above 64 KiB to `most_together_bytes`."""
         self.most_bytes = most_bytes
         self._most_together_bytes = most_together_bytes
-        self._sizes: dict[asyncio.Timeout, int] = {}  # of those being read, the longest first
+        self._sizes: dict[asyncio.Timeout, int] = {}  # of bodies being read, oldest first
 
     async def read(self, scope: Scope, receive: Receive) -> bytes:
         """Return a request's body.
 
-        Raises BodyTooLarge, TooManyBodies, BadHeader or GoneAway, the rest unread: the connection
-        cannot be used again.
+        Raises BodyTooLarge, TooManyBodies, BadHeader or GoneAway. The rest is then unread, so the
+        connection cannot be used again.
         """
         self._check(scope)
-        patience = asyncio.timeout(None)  # runs out when another needs the room
-        self._sizes[patience] = 0
+        timeout = asyncio.timeout(None)  # rescheduled to expire when another body needs the memory
+        self._sizes[timeout] = 0
         try:
-            async with patience:
-                return await self._pieces(patience, receive)
+            async with timeout:
+                return await self._pieces(timeout, receive)
         except TimeoutError:
             raise TooManyBodies from None
         finally:
-            self._sizes.pop(patience, None)
+            self._sizes.pop(timeout, None)
 
     async def _pieces(self, own: asyncio.Timeout, receive: Receive) -> bytes:
         pieces: list[bytes] = []
@@ -65,27 +65,27 @@ class Bodies:
                 raise BodyTooLarge
             if not message.get("more_body", False):
                 return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-            if own not in self._sizes:  # ousted, and not yet told
+            if own not in self._sizes:  # evicted, but its timeout has not fired yet
                 raise TooManyBodies
             self._sizes[own] = size
             if size > SMALL_BYTES:
                 self._make_room(own)
 
     def _make_room(self, own: asyncio.Timeout) -> None:
-        """Oust those that have been read longest until the large ones fit."""
+        """Evict the oldest large bodies until the rest fit."""
         large = [each for each, size in self._sizes.items() if size > SMALL_BYTES]
-        together = sum(self._sizes[each] for each in large)
-        for longest in large:
-            if together <= self._most_together_bytes:
+        total_bytes = sum(self._sizes[each] for each in large)
+        for oldest in large:
+            if total_bytes <= self._most_together_bytes:
                 return
-            together -= self._sizes.pop(longest)
-            if longest is own:
+            total_bytes -= self._sizes.pop(oldest)
+            if oldest is own:
                 raise TooManyBodies
-            longest.reschedule(0.0)
+            oldest.reschedule(0.0)
 
     def _check(self, scope: Scope) -> None:
         for name, value in scope["headers"]:
-            if name == b"upgrade":  # httptools takes the body for the other protocol's
+            if name == b"upgrade":  # httptools would treat the body as the other protocol's data
                 raise BadHeader("Upgrade is not supported: send the request as plain HTTP/1.1")
             if name != b"content-length":
                 continue

@@ -1,4 +1,4 @@
-"""Time, passed in: components never call `time.time()` themselves."""
+"""Clocks that components are given, so that they never call `time.time()` themselves."""
 
 import time
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """Gives the time."""
 
     def now(self) -> float:
         """Return seconds since the Unix epoch."""
@@ -18,7 +18,7 @@ class Clock(Protocol):
 
 
 class WallClock:
-    """The machine's own clock."""
+    """The machine's clock."""
 
     def now(self) -> float:
         """Return seconds since the Unix epoch."""
@@ -33,8 +33,8 @@ class WallClock:
 class ScaledClock:
     """A clock on which a day passes in minutes, the same in each process; for tests and replays.
 
-    At the wall time `since_s` it shows `shows_s`, and goes `rate` times as fast from there.
-    `monotonic` stays that of the machine: timeouts of connections do not scale.
+    At the wall time `since_s` it shows `shows_s`; from there it runs `rate` times as fast.
+    `monotonic` is not scaled, so that connection timeouts stay the same.
     """
 
     since_s: float  # seconds since the epoch
@@ -52,7 +52,7 @@ class ScaledClock:
 
 @dataclass
 class ManualClock:
-    """A clock that moves only when told to, for tests and simulation."""
+    """A clock that moves only by `advance`, for tests and simulation."""
 
     time_s: float = 0.0
 

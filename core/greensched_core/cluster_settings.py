@@ -1,4 +1,4 @@
-"""Settings of whatever looks at a cluster and its grids: alike, so that all believe the same."""
+"""Settings shared by all programs that read a cluster and its grids, so that they agree."""
 
 import re
 from pathlib import Path
@@ -21,9 +21,9 @@ def _uncounted(*_: object) -> None:
 
 
 class ClusterSettings(ComponentSettings):
-    """Where the API server is, who opts in, and what is assumed of nodes, grids and money."""
+    """Settings of API server, opt-in, and what is assumed about nodes, grids and money."""
 
-    component: ClassVar[str] = "greensched"  # as its events name who tells
+    component: ClassVar[str] = "greensched"  # the source of its events
 
     kubeconfig: OptionalPath = Field(
         default=None, description="Kubeconfig of the API server; empty: in the cluster."
@@ -125,24 +125,24 @@ class ClusterSettings(ComponentSettings):
 
     @property
     def clock(self) -> Clock:
-        """The clock that these settings ask for."""
+        """The clock of these settings: the wall clock, or a scaled one."""
         if self.clock_rate == 1.0:
             return WallClock()
         return ScaledClock(self.clock_anchor_wall_s, self.clock_anchor_sim_s, self.clock_rate)
 
     @property
     def age_limits(self) -> AgeLimits:
-        """How long a GridSignal counts."""
+        """How long a GridSignal is used."""
         return AgeLimits(self.signal_fresh_s, self.signal_max_stale_s)
 
     def api_access(self) -> ApiAccess:
-        """Return the way to the API server; raise BadInput when there is none."""
+        """Return the access to the API server; raise BadInput when there is none."""
         if self.kubeconfig is not None:
             return ApiAccess.from_kubeconfig(self.kubeconfig)
         return ApiAccess.in_cluster(self.serviceaccount_dir)
 
     def own_pod(self) -> Regarded | None:
-        """Return the pod that this process runs in; None where it was not told."""
+        """Return the pod that this process runs in; None if the settings do not name it."""
         if not self.pod_name or not self.pod_namespace:
             return None
         return Regarded("v1", "Pod", self.pod_namespace, self.pod_name, self.pod_uid)
@@ -150,7 +150,7 @@ class ClusterSettings(ComponentSettings):
     def grid_signals(
         self, count_steps: CountSteps = _uncounted, count_fault: CountFault = _uncounted
     ) -> GridSignals:
-        """Return the chain of fallbacks, without any GridSignal yet.
+        """Return the signals' fallback chain, without any GridSignal yet.
 
         Raises BadInput that lists every fault of the static zones' file.
         """

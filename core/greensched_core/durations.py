@@ -6,17 +6,17 @@ from greensched_core.errors import BadDuration
 from greensched_core.quoting import quoted
 
 _SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-LONGEST_S = 10 * 365 * 86_400.0  # ten years: nothing that is scheduled runs longer
-_LONGEST = 64  # characters; a text of 240 kB takes 0.2 s to read, again at each reading
+LONGEST_S = 10 * 365 * 86_400.0  # ten years; no scheduled work runs longer
+_LONGEST = 64  # characters; parsing 240 kB takes 0.2 s, each time it is read
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)", re.ASCII)
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|d|h|m|s))+", re.ASCII)
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds behind a duration such as `1h30m`; raise BadDuration otherwise.
+    """Return the seconds of a duration such as `1h30m`; raise BadDuration otherwise.
 
     The units are those of Go's time.ParseDuration down to milliseconds, and `d` for 24 hours.
-    More than ten years is no duration either, nor is what has more than 64 characters.
+    Durations above ten years and texts above 64 characters are refused.
     """
     if len(text) > _LONGEST:
         raise BadDuration(f"{quoted(text)} is not a duration: at most {_LONGEST} characters")

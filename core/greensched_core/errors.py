@@ -1,10 +1,10 @@
-"""Every error we raise on purpose; each class says what its catcher does.
+"""All errors that we raise on purpose; each class says what its catcher does.
 
 GreenSchedError
-├── BadInput              tell who sent it: the message says what, where and what to do
+├── BadInput              report it to the sender: the message says what, where and what to do
 │   ├── BadQuantity       … a Kubernetes quantity that does not parse
 │   └── BadDuration       … a duration that does not parse
-├── TaskEnded             end the process with status 1: a task of it ended that never should
+├── TaskEnded             end the process with status 1: a task ended that must not
 ├── SignalUnavailable     fall back to the next source, and count it
 └── ApiUnavailable        try again later; the API server did not answer as expected
     └── ResourceExpired   list again: the watched resourceVersion is gone (HTTP 410)
@@ -12,23 +12,23 @@ GreenSchedError
 
 
 class GreenSchedError(Exception):
-    """The root of everything raised on purpose."""
+    """The root of all errors raised on purpose."""
 
 
 class BadInput(GreenSchedError):
-    """Somebody gave us something wrong; the message says what, where and what to do."""
+    """The input is wrong; the message says what, where and what to do."""
 
 
 class BadQuantity(BadInput):
-    """A string that is no Kubernetes quantity."""
+    """A string that is not a Kubernetes quantity."""
 
 
 class BadDuration(BadInput):
-    """A string that is no duration."""
+    """A string that is not a duration."""
 
 
 class TaskEnded(GreenSchedError):
-    """A task ended by itself that is to run as long as its process; the message names it."""
+    """A task ended before its process did; the message names it."""
 
 
 class SignalUnavailable(GreenSchedError):

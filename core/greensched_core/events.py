@@ -1,4 +1,4 @@
-"""Bodies of core/v1 Events: what a process says of an object, for `kubectl describe`."""
+"""Bodies of core/v1 Events about an object, which `kubectl describe` shows."""
 
 import hashlib
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import msgspec
 
 from greensched_core.signals.timestamps import format_timestamp
 
-_MOST_NAME = 236  # characters: 253 that a name may have, less the hash behind it
+_MOST_NAME = 236  # characters: the 253 of a name, less the hash and its dot
 _MOST_NOTE = 1024  # characters of an event's message (core/v1 Event)
 
 
@@ -25,16 +25,16 @@ class Regarded:
 def event_body(
     about: Regarded, reason: str, note: str, at_s: float, *, component: str, is_warning: bool
 ) -> bytes:
-    """Return an Event about an object; what says the same has the same name. A long note is cut.
+    """Return an Event about an object; equal events have the same name. A long note is cut.
 
-    at_s: seconds since the Unix epoch. component: who says so.
+    at_s: seconds since the Unix epoch. component: the source of the event.
     """
-    said = hashlib.sha256(f"{about.uid}/{reason}/{note}".encode()).hexdigest()[:16]
+    digest = hashlib.sha256(f"{about.uid}/{reason}/{note}".encode()).hexdigest()[:16]
     at = format_timestamp(int(at_s))
     return msgspec.json.encode(
         {
             "metadata": {
-                "name": f"{about.name[:_MOST_NAME].rstrip('-.')}.{said}",
+                "name": f"{about.name[:_MOST_NAME].rstrip('-.')}.{digest}",
                 "namespace": about.namespace,
             },
             "involvedObject": {

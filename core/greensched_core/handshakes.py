@@ -1,4 +1,4 @@
-"""A request that is cancelled while TLS shakes hands closes its socket."""
+"""Closes the socket of a request that is cancelled during its TLS handshake."""
 
 from typing import Any
 
@@ -6,16 +6,17 @@ import httpx
 
 
 async def close_cancelled(request: httpx.Request) -> None:
-    """Close the connection that a request opens, where its handshake is cancelled.
+    """Close the connection that a request opens if its handshake is cancelled.
 
-    An event hook for requests of an httpx.AsyncClient. httpcore 1.0.9 closes what fails, and leaves
-    what is cancelled to the collector (`except Exception` in `_backends/anyio.py`).
+    This is a request event hook of httpx.AsyncClient. httpcore 1.0.9 closes a connection whose
+    handshake fails, but leaves a cancelled one to the garbage collector (`except Exception` in
+    `_backends/anyio.py`).
     """
     opened: list[Any] = []
 
-    async def trace(event: str, told: dict[str, Any]) -> None:
+    async def trace(event: str, details: dict[str, Any]) -> None:
         if event == "connection.connect_tcp.complete":
-            opened.append(told["return_value"])
+            opened.append(details["return_value"])
         elif event == "connection.start_tls.failed":
             for stream in opened:
                 await stream.aclose()

@@ -1,7 +1,7 @@
-"""The way to the API server: raw JSON over HTTP, in a cluster or by kubeconfig.
+"""Access to the API server: raw JSON over HTTP, in a cluster or by kubeconfig.
 
-Bodies stay bytes, so that a caller decodes just the fields it reads. Inside a cluster nothing but a
-service account's folder is needed; outside, `kubeconfig` reads where it is and how to log in.
+Bodies stay bytes, so that a caller decodes only the fields it reads. Inside a cluster a service
+account's folder is enough; outside, `kubeconfig` reads the server's address and the login.
 """
 
 import os
@@ -31,12 +31,12 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 @dataclass(frozen=True)
 class ApiAccess:
-    """Where the API server is and how to prove who we are."""
+    """The address of the API server, and our credentials."""
 
     base_url: str
     verify: ssl.SSLContext
-    bearer_token: Callable[[], str | None] = lambda: None  # asked before each request
-    proxy: str | None = None  # URL of the HTTP proxy on the way there
+    bearer_token: Callable[[], str | None] = lambda: None  # called before each request
+    proxy: str | None = None  # URL of the HTTP proxy to the server
 
     @classmethod
     def in_cluster(cls, directory: Path = SERVICE_ACCOUNT_DIR) -> Self:
@@ -63,7 +63,7 @@ class ApiAccess:
 
         Without `path`: $KUBECONFIG, else ~/.kube/config, as kubectl does.
         """
-        from greensched_core.kubeconfig.login import read_login  # only where a person runs us
+        from greensched_core.kubeconfig.login import read_login  # needed only on a user's machine
 
         login = read_login(path, context)
         token = login.token if login.token_file is None else _TokenFile(login.token_file).read
@@ -71,7 +71,7 @@ class ApiAccess:
 
 
 class _TokenFile:
-    """A token that is read again before it gets old."""
+    """A token file that is read again before the token expires."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -86,7 +86,7 @@ class _TokenFile:
             except OSError as fault:
                 if not self._token:
                     raise ApiUnavailable(f"token {self._path}: {fault}") from fault
-                return self._token  # it is good for a while yet; looked for again next time
+                return self._token  # still valid for a while; the next call reads again
             self._read_at = now
         return self._token
 
@@ -174,7 +174,7 @@ class ApiClient:
         return await self._send("PATCH", path, body=body, media_type=media_type)
 
     async def delete(self, path: str, parameters: Parameters | None = None) -> bytes:
-        """Delete what stands at `path`, an object or a whole collection."""
+        """Delete the object or the whole collection at `path`."""
         return await self._send("DELETE", path, parameters=parameters)
 
     async def pages(
@@ -185,7 +185,7 @@ class ApiClient:
         while True:
             try:
                 page = _decode_page(await self.get(path, parameters))
-            except (msgspec.DecodeError, UnicodeDecodeError) as fault:  # a proxy's page, say
+            except (msgspec.DecodeError, UnicodeDecodeError) as fault:  # such as a proxy's page
                 raise ApiUnavailable(f"GET {path}: the answer is not a list: {fault}") from fault
             yield page
             if not page.metadata.continue_:
@@ -202,10 +202,10 @@ class ApiClient:
         timeout_s: int = 290,
         silence_s: float = 120.0,
     ) -> AsyncGenerator[AsyncIterator[bytes]]:
-        """Open a watch and give its events, one JSON line each; the server ends it in time.
+        """Open a watch and give its events, one JSON line each; the server ends it at `timeout_s`.
 
-        Bookmarks come about once a minute: `silence_s` without any byte means that the server is
-        gone without a word.
+        Bookmarks arrive about once a minute, so `silence_s` without any byte means that the
+        connection is dead.
         """
         parameters: Parameters = {
             "watch": "1",
@@ -227,13 +227,13 @@ class ApiClient:
                     raise _refusal("GET", path, response.status, await response.read())
                 yield _lines(response.content.iter_any())
         except (aiohttp.ClientError, TimeoutError) as fault:
-            raise ApiUnavailable(f"watch {path}: {_words(fault)}") from fault
+            raise ApiUnavailable(f"watch {path}: {_reason(fault)}") from fault
 
     def _streaming(self) -> aiohttp.ClientSession:
-        """Return the session of watches, made inside the running loop.
+        """Return the session for watches, created inside the running loop.
 
-        Watches go through aiohttp: its parser in C hands over whatever has arrived at once. At 500
-        events a second httpx takes 0.2 ms of CPU for each, two thirds of what an event costs.
+        Watches use aiohttp, whose C parser passes on all data that has arrived at once. At 500
+        events a second httpx takes 0.2 ms of CPU for each, two thirds of the cost of an event.
         """
         if self._streams is None:
             self._streams = streaming_session(self._access)
@@ -262,17 +262,17 @@ class ApiClient:
                 content=body,
                 headers=headers,
             )
-        except (httpx.HTTPError, ssl.SSLError) as fault:  # httpx lets a server's TLS alert pass
-            raise ApiUnavailable(f"{method} {path}: {_words(fault)}") from fault
+        except (httpx.HTTPError, ssl.SSLError) as fault:  # httpx does not wrap a server's TLS alert
+            raise ApiUnavailable(f"{method} {path}: {_reason(fault)}") from fault
         if response.status_code >= 300:
             raise _refusal(method, path, response.status_code, response.content)
         return response.content
 
 
 def streaming_session(access: ApiAccess, *traces: aiohttp.TraceConfig) -> aiohttp.ClientSession:
-    """Return a session for watches, to be made inside the running loop.
+    """Return a session for watches; call it inside the running loop.
 
-    Closed, it leaves no socket behind. Whoever uses it adds the token; `traces` see its requests.
+    Closing it leaves no socket open. The caller adds the token; `traces` see its requests.
     """
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(ssl=access.verify),
@@ -284,24 +284,24 @@ def streaming_session(access: ApiAccess, *traces: aiohttp.TraceConfig) -> aiohtt
 
 
 class _Stream(aiohttp.ClientResponse):
-    """What a watch is answered; closed before its end, it leaves no connection behind.
+    """The response to a watch; closing it before its end leaves no connection open.
 
-    aiohttp lets such a connection end over TLS (close_notify) and waits for nothing, so that the
-    socket stays open where the event loop ends first.
+    aiohttp ends such a connection over TLS (close_notify) without waiting, so the socket stays
+    open if the event loop ends first.
     """
 
     def close(self) -> None:
-        """Cut the connection, unless it has been given back."""
-        self._cut()
+        """Abort the connection, unless it was released."""
+        self._abort()
         super().close()
 
     def release(self) -> Any:
-        """Give the connection back; one that still has more to say is cut."""
-        self._cut()
+        """Release the connection; abort it if the response is not complete."""
+        self._abort()
         return super().release()
 
-    def _cut(self) -> None:
-        # aiohttp has taken the connection away where all was read.
+    def _abort(self) -> None:
+        # `connection` is None once aiohttp has read the whole response.
         if self.connection is not None and self.connection.transport is not None:
             self.connection.transport.abort()
 
@@ -324,12 +324,12 @@ def _refusal(method: str, path: str, status: int, body: bytes) -> ApiUnavailable
     try:
         text = str(msgspec.json.decode(body)["message"])
     except (msgspec.DecodeError, KeyError, TypeError):
-        pass  # not a Status object: the body itself says more than nothing
+        pass  # not a Status object: report the body itself
     message = f"{method} {path}: HTTP {status}: {text[:500]}"
     if status == 410:
         return ResourceExpired(message, status)
     return ApiUnavailable(message, status)
 
 
-def _words(fault: Exception) -> str:
+def _reason(fault: Exception) -> str:
     return str(fault) or type(fault).__name__

@@ -1,10 +1,10 @@
-"""Every label, annotation and resource name that we read or write."""
+"""All label, annotation and resource names that we read or write."""
 
 GROUP = "greensched.io"
 VERSION = "v1alpha1"
 SCHEDULER_NAME = "greensched"
 
-# Workloads (Job, Pod, pod template, CronJob): what a user writes, as annotations.
+# Workloads (Job, Pod, pod template, CronJob): annotations that a user writes.
 DEADLINE = f"{GROUP}/deadline"
 MAX_DELAY = f"{GROUP}/max-delay"
 RUNTIME = f"{GROUP}/runtime"
@@ -13,25 +13,25 @@ CHECKPOINTABLE = f"{GROUP}/checkpointable"
 POWER_PROFILE = f"{GROUP}/power-profile"
 POLICY = f"{GROUP}/policy"
 RUN_NOW = f"{GROUP}/run-now"
-GANG = f"{GROUP}/gang"  # what has one name of it is started together
+GANG = f"{GROUP}/gang"  # workloads with the same gang name start together
 ASKED = frozenset(
     {DEADLINE, MAX_DELAY, RUNTIME, WINDOW, CHECKPOINTABLE, POWER_PROFILE, POLICY, RUN_NOW, GANG}
 )
 
-# Workloads: what we write, as annotations, and the gate of held pods.
-LATEST_START = f"{GROUP}/latest-start"  # it is there while we hold the workload
-HOLD_UNTIL = f"{GROUP}/hold-until"  # what 0.1.0 wrote for it; read until no 0.1 is upgraded from
+# Workloads: annotations that we write, and the scheduling gate of held pods.
+LATEST_START = f"{GROUP}/latest-start"  # present while we hold the workload
+HOLD_UNTIL = f"{GROUP}/hold-until"  # its name in 0.1.0; read until upgrades from 0.1 end
 HELD_AT = f"{GROUP}/held-at"
 HOLD_REASON = f"{GROUP}/hold-reason"
 PLANNED_START = f"{GROUP}/planned-start"
-START_PLANNED = f"{GROUP}/StartPlanned"  # type of a condition: the same, until the wait is over
+START_PLANNED = f"{GROUP}/StartPlanned"  # condition type: the planned start, while held
 RELEASED_AT = f"{GROUP}/released-at"
 RELEASE_REASON = f"{GROUP}/release-reason"
 DECISION = f"{GROUP}/decision"
-PAUSED_AT = f"{GROUP}/paused-at"  # when it was last suspended to be resumed
-WORK_DONE = f"{GROUP}/work-done"  # until then, in all its run segments: a duration
-PAUSES = f"{GROUP}/pauses"  # how many there were
-RUNTIMES = f"{GROUP}/runtimes"  # on CronJobs: seconds that the last runs took, JSON
+PAUSED_AT = f"{GROUP}/paused-at"  # when it was last paused
+WORK_DONE = f"{GROUP}/work-done"  # by then, in all run segments: a duration
+PAUSES = f"{GROUP}/pauses"  # number of pauses so far
+RUNTIMES = f"{GROUP}/runtimes"  # on CronJobs: seconds of the last runs, JSON
 WRITTEN = frozenset(
     {
         LATEST_START,
@@ -47,10 +47,10 @@ WRITTEN = frozenset(
 )
 GATE = f"{GROUP}/hold"
 
-# Pods: what the chart writes.
-EXPLAIN_PORT = f"{GROUP}/explain-port"  # annotation: where an extender tells why, if not on 8889
+# Pods: written by the chart.
+EXPLAIN_PORT = f"{GROUP}/explain-port"  # annotation: the extender's explain port, if not 8889
 
-# Nodes: what an administrator writes.
+# Nodes: written by an administrator.
 GRID_ZONE = f"{GROUP}/grid-zone"
 POWER_MODEL = f"{GROUP}/power-model"
 CPU_MODEL = f"{GROUP}/cpu-model"
@@ -58,7 +58,7 @@ PUE = f"{GROUP}/pue"
 POWER_CURVE_WATTS = f"{GROUP}/power-curve-watts"  # annotation
 POWER_BUDGET_WATTS = f"{GROUP}/power-budget-watts"  # annotation
 
-# Nodes: what others write.
+# Nodes: written by others.
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 TOPOLOGY_REGION = "topology.kubernetes.io/region"
 TOPOLOGY_ZONE = "topology.kubernetes.io/zone"
@@ -70,8 +70,8 @@ CPU = "cpu"
 MEMORY = "memory"
 NVIDIA_GPU = "nvidia.com/gpu"
 
-# Secrets: what an administrator writes.
-PROVIDER_SECRET_TYPE = f"{GROUP}/provider"  # a grid signal provider's key; no other type is read
+# Secrets: written by an administrator.
+PROVIDER_SECRET_TYPE = f"{GROUP}/provider"  # a provider's key; other types are not read
 
 GRID_SIGNALS = "gridsignals"
 GREEN_POLICIES = "greenpolicies"

@@ -1,4 +1,4 @@
-"""A process that cannot get ready says what it waits for: in its log and in an event of its pod."""
+"""Reports why a process is not ready: in its log and in an event on its pod."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from greensched_core.own_pod_events import warn_by_own_pod
 
 log = structlog.get_logger()
 
-LATE_AFTER_S = 25.0  # so that it is told within 30
+LATE_AFTER_S = 25.0  # so that the report comes within 30 s
 
 
 async def say_when_late(
@@ -21,14 +21,14 @@ async def say_when_late(
     *,
     after_s: float = LATE_AFTER_S,
 ) -> None:
-    """Tell once what a process waits for that is not ready by then; `ready` returns "" or that.
+    """Report once why a process is not ready after `after_s` seconds.
 
-    Without a pod in its settings the log alone tells.
+    `ready` returns the reason, or "" when ready. Without a pod in the settings only the log has it.
     """
     await asyncio.sleep(after_s)
-    wrong = ready()
-    if not wrong:
+    reason = ready()
+    if not reason:
         return
-    log.error("not ready", after_s=after_s, reason=wrong)
-    note = f"not ready after {after_s:g} s: {wrong}"
+    log.error("not ready", after_s=after_s, reason=reason)
+    note = f"not ready after {after_s:g} s: {reason}"
     await warn_by_own_pod(client, settings, "NotReady", note)

@@ -1,9 +1,8 @@
-"""What the ledger keeps: a record of each decision on a workload, and what was lost on the way.
+"""The ledger's records: one of each decision on a workload, and of records that were lost.
 
-Times are seconds since the epoch, amounts SI units; None is no data, never a number. A record's id
-is made of what was decided on which workload, so that one who repeats itself writes one record:
-the ledger then keeps what was said first and adds what was not known before, such as measured
-energy.
+Times are seconds since the epoch, amounts are in SI units, and None is no data. A record's id
+identifies the decision and its workload, so that a repeated decision stays one record: the ledger
+keeps the first values and adds those missing before, such as measured energy.
 """
 
 import hashlib
@@ -21,10 +20,10 @@ _ID_BYTES = 16  # a collision among a billion records: one in 10^20
 
 
 class What(StrEnum):
-    """What was decided, or came about."""
+    """The decision, or the event."""
 
     HELD = "held"
-    PLANNED = "planned"  # a start, at first or anew
+    PLANNED = "planned"  # a start; also a changed plan
     RELEASED = "released"
     PAUSED = "paused"
     RESUMED = "resumed"
@@ -32,18 +31,18 @@ class What(StrEnum):
     ENDED = "ended"
 
 
-DELETED_WHILE_HELD = "deleted-while-held"  # reason of the end of what never started
+DELETED_WHILE_HELD = "deleted-while-held"  # why a workload ended that never started
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """The workload a decision is about, and what it asks for."""
+    """The workload of a decision, and its requests."""
 
-    kind: str  # of the API: Job, Pod
+    kind: str  # Kubernetes kind: Job, Pod
     namespace: str
     name: str
-    uid: str | None = None  # None at admission, where objects have none yet
-    owner: str | None = None  # kind/name of what made it: CronJob/report
+    uid: str | None = None  # None at admission, before the object has one
+    owner: str | None = None  # kind/name of the object that created it: CronJob/report
     cpu_cores: float | None = None
     memory_bytes: float | None = None
     gpus: float | None = None
@@ -51,7 +50,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class InputAge:
-    """How old one of the inputs was when the decision was taken."""
+    """The age of one input at the time of the decision."""
 
     name: str
     age_s: float
@@ -59,7 +58,7 @@ class InputAge:
 
 @dataclass(frozen=True, slots=True)
 class ForecastUsed:
-    """Which forecast a decision went by."""
+    """The forecast that a decision used."""
 
     source: str
     observed_at: float  # when it was made, seconds since the epoch
@@ -68,7 +67,7 @@ class ForecastUsed:
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """What a run takes; money is in the record's currency."""
+    """What a run uses; money is in the record's currency."""
 
     energy_j: float | None = None
     carbon_g: float | None = None
@@ -80,48 +79,49 @@ NOTHING_KNOWN = Amounts()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRecord:
-    """One decision with its inputs, its counterfactual, and what it really took.
+    """One decision with its inputs, its counterfactual, and its measured amounts.
 
-    `occurrence` tells it from an earlier one of its kind on the same workload. Left out, a plan is
-    told by its start, a pause or resumption by its time, and all else happens once a workload.
+    `occurrence` distinguishes it from earlier decisions of its kind on the same workload. If it is
+    absent, a plan is identified by its start, a pause or resumption by its time; all else occurs
+    once.
     """
 
     what: What
     at: float
     subject: Subject
-    is_shadow: bool = False  # only what would have been done
+    is_shadow: bool = False  # recorded, but not applied
     occurrence: str | None = None
     policy: str | None = None  # its name
     mode: str | None = None  # off, shadow, enforce
     reason: str | None = None
-    zone: str | None = None  # of the grid
+    zone: str | None = None  # grid zone
     input_ages: tuple[InputAge, ...] = ()
     forecast: ForecastUsed | None = None
     planned_start: float | None = None
-    hold_until: float | None = None  # the latest safe start
+    hold_until: float | None = None  # the latest start
     deadline: float | None = None
-    run_now_start: float | None = None  # the counterfactual: had nobody held it
+    run_now_start: float | None = None  # the counterfactual: the start without a hold
     expected_runtime_s: float | None = None
     measured_runtime_s: float | None = None
     planned: Amounts = NOTHING_KNOWN  # estimated, as decided
     run_now: Amounts = NOTHING_KNOWN  # estimated, of the counterfactual
     measured: Amounts = NOTHING_KNOWN
-    meter: str | None = None  # that measured; the kubelet's word is an estimate
+    meter: str | None = None  # source of `measured`; the kubelet gives an estimate
     currency: str | None = None
     node: str | None = None
     decision: str | None = None  # the extender's, as JSON
 
     @property
     def id(self) -> str:
-        """Return the same id for the same decision, whoever tells it and how often."""
+        """Return an id that is the same whenever the same decision is recorded."""
         subject = self.subject
         named = (subject.kind, subject.namespace, subject.name)
-        # A name is used again by the next object; a UID never is.
-        whose = (subject.uid,) if subject.uid else (*named, f"{self.at:.0f}")
-        told = (self.what, str(self.is_shadow), self.occurrence or self._turn(), *whose)
-        return hashlib.sha256("\0".join(told).encode(errors="replace")).hexdigest()[: 2 * _ID_BYTES]
+        # A later object may have the same name, but never the same UID.
+        workload = (subject.uid,) if subject.uid else (*named, f"{self.at:.0f}")
+        key = (self.what, str(self.is_shadow), self.occurrence or self._occurrence(), *workload)
+        return hashlib.sha256("\0".join(key).encode(errors="replace")).hexdigest()[: 2 * _ID_BYTES]
 
-    def _turn(self) -> str:
+    def _occurrence(self) -> str:
         if self.what is What.PLANNED and self.planned_start is not None:
             return f"{self.planned_start:.0f}"
         return f"{self.at:.0f}" if self.what in (What.PAUSED, What.RESUMED) else ""
@@ -130,36 +130,36 @@ class LedgerRecord:
 class LossReason(StrEnum):
     """Why records did not reach the ledger."""
 
-    QUEUE_FULL = "queue_full"  # they came faster than they could be written
+    QUEUE_FULL = "queue_full"  # they came faster than they were written
     DISK_FULL = "disk_full"
-    LOCKED = "locked"  # by another process, for too long
-    UNWRITABLE = "unwritable"  # read-only, not permitted, no such folder
-    CORRUPT = "corrupt"  # a file that is no database any more was set aside
-    UNREACHABLE = "unreachable"  # a server that is away or refuses us
-    NEWER_SCHEMA = "newer_schema"  # the tables are those of a later version
-    REFUSED = "refused"  # the database takes others, not this one
+    LOCKED = "locked"  # by another process for too long
+    UNWRITABLE = "unwritable"  # read-only, no permission, or no such folder
+    CORRUPT = "corrupt"  # the file was not a database and was moved away
+    UNREACHABLE = "unreachable"  # the server does not answer or refuses us
+    NEWER_SCHEMA = "newer_schema"  # a later version made the tables
+    REFUSED = "refused"  # the database accepts others, not this one
     STOPPED = "stopped"  # the process ended before they were written
     OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Records that were lost for one reason, between two times; written when it was over."""
+    """Records lost for one reason between two times; written once the loss has ended."""
 
     id: str
     reason: LossReason
     since: float
     until: float
-    records: int | None  # None: nobody knows how many
+    records: int | None  # None: unknown number
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerLine:
-    """One line of a ledger as it is sent: a record, a loss, or the end with the number of both."""
+    """One line of a sent ledger: a record, a loss, or the end with the number of both."""
 
     record: LedgerRecord | None = None
     loss: Loss | None = None
-    end: int | None = None  # its absence tells that an answer was cut off
+    end: int | None = None  # if it is missing, the answer was cut off
 
 
 _ENCODER = msgspec.json.Encoder()
@@ -181,7 +181,7 @@ def encode_line(line: LedgerLine) -> bytes:
 
 
 def decode_line(text: bytes | str) -> LedgerLine:
-    """Return what a line says; raise BadInput when it is no line of a ledger."""
+    """Return the content of a line; raise BadInput if it is not a line of a ledger."""
     try:
         return _DECODER.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
@@ -189,24 +189,24 @@ def decode_line(text: bytes | str) -> LedgerLine:
 
 
 def flat(record: LedgerRecord) -> dict[str, Any]:
-    """Return a record as the columns of a table, its id first; what is not finite is no data."""
+    """Return a record as table columns, its id first; numbers that are not finite become None."""
     subject, forecast = record.subject, record.forecast
     row: dict[str, Any] = {"id": record.id}
-    row |= {name: _told(getattr(record, name)) for name in _PLAIN}
-    row |= {name: _told(getattr(subject, name)) for name in _SUBJECT}
+    row |= {name: _stored(getattr(record, name)) for name in _PLAIN}
+    row |= {name: _stored(getattr(subject, name)) for name in _SUBJECT}
     ages = tuple(each for each in record.input_ages if math.isfinite(each.age_s))
     row["input_ages"] = _ENCODER.encode(ages).decode() if ages else None
-    row["forecast_source"] = _told(forecast.source) if forecast else None
-    row["forecast_observed_at"] = _told(forecast.observed_at) if forecast else None
-    row["forecast_digest"] = _told(forecast.digest) if forecast else None
+    row["forecast_source"] = _stored(forecast.source) if forecast else None
+    row["forecast_observed_at"] = _stored(forecast.observed_at) if forecast else None
+    row["forecast_digest"] = _stored(forecast.digest) if forecast else None
     for bill in _BILLS:
         amounts = getattr(record, bill)
-        row |= {f"{bill}_{name}": _told(getattr(amounts, name)) for name in _AMOUNTS}
+        row |= {f"{bill}_{name}": _stored(getattr(amounts, name)) for name in _AMOUNTS}
     return row
 
 
 def from_flat(row: Mapping[str, Any]) -> LedgerRecord:
-    """Return the record that `flat` made these columns of; raise BadInput where that fails."""
+    """Return the record of columns made by `flat`; raise BadInput if they are wrong."""
     try:
         parts: dict[str, Any] = {name: row[name] for name in _PLAIN}
         parts |= {"what": What(row["what"]), "is_shadow": bool(row["is_shadow"])}
@@ -218,7 +218,7 @@ def from_flat(row: Mapping[str, Any]) -> LedgerRecord:
             input_ages=_AGES.decode(row["input_ages"]) if row["input_ages"] else (),
             forecast=_forecast(row),
         )
-    except (KeyError, TypeError, ValueError) as fault:  # msgspec's faults are ValueErrors
+    except (KeyError, TypeError, ValueError) as fault:  # msgspec's errors are ValueErrors
         raise BadInput(f"not a record of a ledger: {fault!r}") from fault
 
 
@@ -231,9 +231,9 @@ def _forecast(row: Mapping[str, Any]) -> ForecastUsed | None:
     return ForecastUsed(source, observed_at, digest)
 
 
-def _told(value: Any) -> Any:
+def _stored(value: Any) -> Any:
     if isinstance(value, str):
-        text = str(value)  # of an enumeration, too
+        text = str(value)  # also turns an enum member into text
         return text if text.isascii() and "\0" not in text else _storable(text)
     if value is None or isinstance(value, bool):
         return value
@@ -241,5 +241,5 @@ def _told(value: Any) -> Any:
 
 
 def _storable(text: str) -> str:
-    """Return the text without what UTF-8 or PostgreSQL cannot hold: lone surrogates and NUL."""
+    """Replace what UTF-8 or PostgreSQL cannot hold: lone surrogates and NUL."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()

@@ -9,7 +9,7 @@ import structlog
 def set_up_logs(component: str, level: str = "info") -> None:
     """Send structlog and standard logging records to stderr as JSON lines.
 
-    `level` is one of debug, info, warning, error; `component` stands in every line.
+    `level` is one of debug, info, warning, error; every line has `component`.
     """
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,

@@ -1,4 +1,4 @@
-"""A Node object → our Node: its zone, power, room and limits, and what could not be read."""
+"""Reads a Node object into our Node: zone, power, capacity, limits, and faults."""
 
 import math
 from collections.abc import Mapping
@@ -9,26 +9,26 @@ from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.quoting import quoted
 from greensched_core.state import Node
 
-_LARGEST_PUE = 5.0  # beyond any data centre; more is a typing error
+_LARGEST_PUE = 5.0  # above any data centre's; a larger value is a typing error
 
 
 class NodeReader:
-    """Reads nodes; what cannot be read counts as not said, and stands in the faults."""
+    """Reads nodes; a value that cannot be read counts as absent and is listed in the faults."""
 
     def __init__(self, catalogue: PowerCatalogue, zone_map: Mapping[str, str]) -> None:
         self._catalogue = catalogue
         self._zone_map = zone_map
 
     def read(self, item: NodeObject) -> tuple[Node, tuple[str, ...]]:
-        """Return the node and in words what could not be read of it; never raises."""
-        said, noted = item.metadata.labels or {}, item.metadata.annotations or {}
+        """Return the node and a sentence about each value that could not be read; never raises."""
+        node_labels, annotations = item.metadata.labels or {}, item.metadata.annotations or {}
         (cpu_cores, memory_bytes, gpus), faults = allocatable(item)
-        found = list(faults)
-        power = self._catalogue.resolve(said, noted, cpu_cores, int(gpus))
-        found.extend(power.faults)
+        all_faults = list(faults)
+        power = self._catalogue.resolve(node_labels, annotations, cpu_cores, int(gpus))
+        all_faults.extend(power.faults)
         node = Node(
             name=item.metadata.name,
-            zone=self._zone(said, found),
+            zone=self._zone(node_labels, all_faults),
             cpu_cores=cpu_cores,
             memory_bytes=memory_bytes,
             gpu=power.gpu,
@@ -36,18 +36,18 @@ class NodeReader:
             curve_source=power.source,
             hardware=power.hardware,
             speed=power.speed,
-            pue=_pue(said.get(labels.PUE), found),
-            power_budget_w=_budget_w(noted.get(labels.POWER_BUDGET_WATTS), found),
+            pue=_pue(node_labels.get(labels.PUE), all_faults),
+            power_budget_w=_budget_w(annotations.get(labels.POWER_BUDGET_WATTS), all_faults),
             schedulable=not item.spec.unschedulable,
         )
-        return node, tuple(found)
+        return node, tuple(all_faults)
 
-    def _zone(self, said: Mapping[str, str], faults: list[str]) -> str:
-        zone = said.get(labels.GRID_ZONE)
+    def _zone(self, node_labels: Mapping[str, str], faults: list[str]) -> str:
+        zone = node_labels.get(labels.GRID_ZONE)
         if zone:
             return zone
         for label in (labels.TOPOLOGY_ZONE, labels.TOPOLOGY_REGION):
-            mapped = self._zone_map.get(said.get(label, ""))
+            mapped = self._zone_map.get(node_labels.get(label, ""))
             if mapped:
                 return mapped
         faults.append(
@@ -69,8 +69,8 @@ def _budget_w(text: str | None, faults: list[str]) -> float | None:
     budget_w = _number(text)
     if text is None or (budget_w > 0 and math.isfinite(budget_w)):
         return None if text is None else budget_w
-    said = f"{quoted(text)} is not a number of watts above 0"
-    faults.append(f"annotation {labels.POWER_BUDGET_WATTS}: {said}")
+    problem = f"{quoted(text)} is not a number of watts above 0"
+    faults.append(f"annotation {labels.POWER_BUDGET_WATTS}: {problem}")
     return None
 
 

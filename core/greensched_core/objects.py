@@ -1,8 +1,8 @@
-"""Raw Kubernetes JSON → our values, reading only the fields that we use.
+"""Reads Kubernetes JSON into our values; decodes only the fields that we use.
 
-Requests follow the scheduler's own rule (k8s.io/component-helpers/resource/helpers.go): containers
-add up, restartable init containers add to them, an ordinary init container counts where it asks for
-more than all that, overhead comes on top, and pod-level requests replace the sum.
+Requests follow the scheduler's rule (k8s.io/component-helpers/resource/helpers.go). Containers and
+restartable init containers add up. An ordinary init container counts if it requests more than that
+sum. Pod-level requests replace the result, and overhead is added.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ Quantities = dict[str, str]
 
 
 class ObjectMeta(msgspec.Struct):
-    """metadata of any object, labels and annotations whole."""
+    """metadata of any object, with all labels and annotations."""
 
     name: str = ""
     namespace: str = ""
@@ -52,7 +52,7 @@ class NodeObject(msgspec.Struct):
 
 
 class PodAnnotations(msgspec.Struct):
-    """The annotations of ours that placing reads; all others are skipped unread."""
+    """Our annotations that placement reads; all others are skipped."""
 
     runtime: str | None = msgspec.field(default=None, name=labels.RUNTIME)
 
@@ -67,7 +67,7 @@ class OwnerReference(msgspec.Struct):
 
 
 class PodMeta(msgspec.Struct):
-    """metadata of a Pod, Job or CronJob; labels are skipped unread."""
+    """metadata of a Pod, Job or CronJob, without labels."""
 
     name: str = ""
     generateName: str = ""
@@ -79,7 +79,7 @@ class PodMeta(msgspec.Struct):
 
     @property
     def maker(self) -> OwnerReference | None:
-        """The controller that made it; None for what a user made."""
+        """The controller that created it; None if a user did."""
         return next((each for each in self.ownerReferences or () if each.controller), None)
 
 
@@ -123,19 +123,19 @@ class PodObject(msgspec.Struct):
 
 _RESOURCES = (labels.CPU, labels.MEMORY, labels.NVIDIA_GPU)
 Amounts = tuple[float, float, float]  # cpu cores, memory bytes, GPUs
-# Beyond any machine, and small enough that sums of them lose no millicore and no byte that matters:
-# a double holds 1e6 cores to 1e-10 and 1e16 bytes to 2.
+# Above any machine, and small enough that sums stay exact enough: a double holds 1e6 cores to 1e-10
+# and 1e16 bytes to 2.
 MOST: Amounts = (1e6, 1e16, 1e5)
 _MOST_OF = dict(zip(_RESOURCES, MOST, strict=True))
-MOST_FAULTS = 8  # of one object that are told; the others are counted
+MOST_FAULTS = 8  # of one object that are listed; the others are counted
 _NOTHING: Amounts = (0.0, 0.0, 0.0)
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
 
 def workload_of(pod: PodObject, runtime: str | None = None) -> Workload:
-    """Return what a pod asks for; what cannot be read counts as absent and stands in `faults`.
+    """Return a pod's requests; a value that cannot be read counts as absent, with a fault.
 
-    `runtime` counts instead of what the pod's own annotation says.
+    `runtime` replaces the pod's annotation.
     """
     faults: list[str] = []
     cpu_cores, memory_bytes, gpus = _requests(pod.spec, faults)
@@ -149,28 +149,28 @@ def workload_of(pod: PodObject, runtime: str | None = None) -> Workload:
         scheduler=pod.spec.schedulerName,
         node=pod.spec.nodeName or "",
         is_finished=has_finished(pod),
-        runtime_s=_runtime_s(runtime or said_runtime(pod.metadata), faults),
-        faults=_told(faults),
+        runtime_s=_runtime_s(runtime or declared_runtime(pod.metadata), faults),
+        faults=_limited(faults),
     )
 
 
 def has_finished(pod: PodObject) -> bool:
-    """Tell whether a pod has ended, and holds nothing any more."""
+    """Return whether a pod has ended and holds no resources."""
     return pod.status.phase in _FINISHED
 
 
 def allocatable(node: NodeObject) -> tuple[Amounts, tuple[str, ...]]:
-    """Return what pods may use of a node, and in words what could not be read (it counts as 0)."""
+    """Return what pods may use of a node, and faults; what cannot be read counts as 0."""
     faults: list[str] = []
     offered = node.status.allocatable or node.status.capacity
     if not offered:
         return _NOTHING, (
             "it reports neither allocatable nor capacity, so nothing can be placed there",
         )
-    return _amounts(offered, "allocatable", faults), _told(faults)
+    return _amounts(offered, "allocatable", faults), _limited(faults)
 
 
-def _told(faults: list[str]) -> tuple[str, ...]:
+def _limited(faults: list[str]) -> tuple[str, ...]:
     if len(faults) <= MOST_FAULTS:
         return tuple(faults)
     return *faults[:MOST_FAULTS], f"and {len(faults) - MOST_FAULTS} more faults"
@@ -232,21 +232,21 @@ def _amount(quantities: Mapping[str, str], name: str, where: str, faults: list[s
     return amount
 
 
-def said_runtime(meta: PodMeta) -> str | None:
-    """Return what an object says itself of its runtime."""
+def declared_runtime(meta: PodMeta) -> str | None:
+    """Return the runtime that an object's annotation declares."""
     return None if meta.annotations is None else meta.annotations.runtime
 
 
-def _runtime_s(said: str | None, faults: list[str]) -> float | None:
-    if said is None:
+def _runtime_s(text: str | None, faults: list[str]) -> float | None:
+    if text is None:
         return None
     try:
-        runtime_s = parse_duration(said)
+        runtime_s = parse_duration(text)
     except BadInput as fault:
         faults.append(f"annotation {labels.RUNTIME}: {fault}")
         return None
     if runtime_s <= 0:
-        faults.append(f"annotation {labels.RUNTIME}: {quoted(said)} is not above zero")
+        faults.append(f"annotation {labels.RUNTIME}: {quoted(text)} is not above zero")
         return None
     return runtime_s
 

@@ -1,14 +1,14 @@
-"""How many files, connections among them, this process may have open."""
+"""The limit on open files of this process, which include connections."""
 
 import resource
 
-_MOST = 65_536  # far beyond what any process of ours needs; some machines allow a billion
-_OTHERS = 128  # that are open beside connections of callers
-_SERVERS = 2  # of one process, at most
+_MOST = 65_536  # far above the need of our processes; some machines allow a billion
+_OTHERS = 128  # open files other than callers' connections
+_SERVERS = 2  # most in one process
 
 
 def raise_file_limit() -> None:
-    """Let this process open as many files as it may, up to 65,536."""
+    """Raise the soft limit on open files to the hard limit, at most 65,536."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -16,7 +16,7 @@ def raise_file_limit() -> None:
 
 
 def connections_within_limit(most: int) -> int:
-    """Return how many connections a server may keep open: `most`, or fewer where files are few."""
+    """Return how many connections a server may keep open: `most`, or what the file limit allows."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return most

@@ -1,4 +1,4 @@
-"""A process warns of what is wrong with it by an event of its own pod."""
+"""Warning events of a process on its own pod."""
 
 import structlog
 
@@ -14,11 +14,11 @@ log = structlog.get_logger()
 async def warn_by_own_pod(
     client: ApiClient, settings: ClusterSettings, reason: str, note: str
 ) -> None:
-    """Write a Warning event of the pod in the settings; none without one. Never raises."""
-    pod, at_s, by = settings.own_pod(), WallClock().now(), settings.component
+    """Write a Warning event on the pod in the settings, if they name one. Never raises."""
+    pod, at_s, component = settings.own_pod(), WallClock().now(), settings.component
     if pod is None:
         return
-    body = event_body(pod, reason, note, at_s, component=by, is_warning=True)
+    body = event_body(pod, reason, note, at_s, component=component, is_warning=True)
     try:
         await client.create(f"/api/v1/namespaces/{pod.namespace}/events", body)
     except ApiUnavailable as fault:

@@ -1,6 +1,6 @@
 """Port-forwards to pods through the API server, and requests over them.
 
-They reach what listens on a pod's loopback only, and take the permission to `create` and `get`
+They reach ports that listen on a pod's loopback only. They need permission to `create` and `get`
 pods/portforward.
 """
 
@@ -12,23 +12,23 @@ import httptools
 from greensched_core.kubernetes_api import ApiAccess
 
 _PROTOCOL = "v4.channel.k8s.io"
-_DATA, _ERROR = 0, 1  # channels of the only port; the first frame of each tells the port's number
+_DATA, _ERROR = 0, 1  # channels of the only port; each starts with a frame of the port number
 _PORT_FRAME_BYTES = 2
 _MOST_FRAME_BYTES = 32 * 2**20
-_FAREWELL_S = 0.5  # who takes longer to close is cut off
+_FAREWELL_S = 0.5  # a slower close is cut off
 
 
 class Forward:
     """An open port-forward to one port of one pod, for one request at a time."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse, most_bytes: int) -> None:
-        """`most_bytes` is how long the body of an answer may be."""
+        """`most_bytes` limits the body of an answer."""
         self._socket = socket
         self._most_bytes = most_bytes
         self._begun: set[int] = set()
 
     async def get(self, path: str) -> tuple[int, bytes]:
-        """GET `path`; return status and body. Raises OSError or ValueError when it is broken."""
+        """GET `path`; return status and body. Raises OSError or ValueError if it breaks."""
         request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n"
         await self._socket.send_bytes(bytes([_DATA]) + request.encode("ascii"))
         answer = _Answer(self._most_bytes)
@@ -43,7 +43,7 @@ class Forward:
         return parser.get_status_code(), bytes(answer.body)
 
     async def close(self) -> None:
-        """Close it."""
+        """Close the port-forward."""
         await self._socket.close()
 
     async def _piece(self) -> bytes:
@@ -61,7 +61,7 @@ class Forward:
 
 
 class _Answer:
-    """A response of HTTP/1.1, as it comes in pieces."""
+    """An HTTP/1.1 response that arrives in pieces."""
 
     def __init__(self, most_bytes: int) -> None:
         self.body = bytearray()
@@ -69,18 +69,18 @@ class _Answer:
         self._most_bytes = most_bytes
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of the body."""
+        """Add a piece of the body."""
         self.body += body
         if len(self.body) > self._most_bytes:
             raise ValueError("the answer is too long")
 
     def on_message_complete(self) -> None:
-        """Note that all has come."""
+        """Note that the response is complete."""
         self.is_whole = True
 
 
 def forwarding_session(access: ApiAccess) -> aiohttp.ClientSession:
-    """Return a session for port-forwards, to be made inside the running loop."""
+    """Return a session for port-forwards; call it inside the running loop."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(ssl=access.verify), proxy=access.proxy
     )
@@ -94,9 +94,10 @@ async def open_forward(
     *,
     most_bytes: int,
 ) -> Forward:
-    """Return a port-forward to a port of a pod, told by its namespace and name.
+    """Return a port-forward to a port of a pod, given by namespace and name.
 
-    Raises aiohttp.ClientError where it is refused, aiohttp.WSServerHandshakeError with its status.
+    Raises aiohttp.ClientError if it fails; a refusal is an aiohttp.WSServerHandshakeError with its
+    status.
     """
     namespace, name = (quote(each, safe="") for each in pod)
     path = f"/api/v1/namespaces/{namespace}/pods/{name}/portforward?ports={port}"

@@ -1,6 +1,6 @@
-"""Kubernetes quantity strings ↔ numbers.
+"""Reads Kubernetes quantity strings as numbers.
 
-Grammar: k8s.io/apimachinery/pkg/api/resource/quantity.go: a signed decimal number followed by a
+Grammar (k8s.io/apimachinery/pkg/api/resource/quantity.go): a signed decimal number followed by a
 binary suffix (Ki … Ei), a decimal suffix (n, u, m, "", k, M … E) or a decimal exponent (e3, E-2).
 """
 
@@ -20,14 +20,14 @@ _QUANTITY = re.compile(
     r"(?:[eE](?P<exponent>[+-]?\d{1,3})|(?P<suffix>[KMGTPE]i|[numkMGTPE]?))",
     re.ASCII,
 )
-_LONGEST = 64  # characters; quantity.go writes at most 18 digits, and the cache keeps every text
+_LONGEST = 64  # characters; quantity.go writes at most 18 digits, and the cache keeps each text
 
 
 @lru_cache(maxsize=4096)  # a cluster's nodes and pods share a handful of strings
 def parse_quantity(text: str) -> float:
-    """Return the number behind a Kubernetes quantity such as `100m` or `2Gi`.
+    """Return the number of a Kubernetes quantity such as `100m` or `2Gi`.
 
-    Raises BadQuantity when `text` is no quantity, longer than 64 characters, or not finite.
+    Raises BadQuantity if `text` is not a quantity, has more than 64 characters, or is not finite.
     """
     match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
@@ -36,7 +36,9 @@ def parse_quantity(text: str) -> float:
         )
     number = float(match["number"])
     if match["exponent"] is not None:
-        number = float(f"{match['number']}e{match['exponent']}")  # infinite, where ** would raise
+        number = float(
+            f"{match['number']}e{match['exponent']}"
+        )  # may be infinite, where ** would raise
     else:
         number *= _MULTIPLIERS[match["suffix"]]
     if number in (float("inf"), float("-inf")):

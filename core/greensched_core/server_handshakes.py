@@ -1,7 +1,7 @@
-"""Connections whose TLS handshake is not complete: limits of time, number and bytes for them too.
+"""Limits of time, number and bytes for connections whose TLS handshake is not complete.
 
-A loop that accepts TLS itself tells of a connection only after its handshake. So each is accepted
-plainly, enters the gate, and begins TLS then.
+An event loop that accepts TLS reports a connection only after its handshake. So each connection is
+accepted without TLS, enters the gate, and then begins TLS.
 """
 
 import asyncio
@@ -12,19 +12,18 @@ from collections.abc import Callable
 from greensched_core.connections import Connection, ConnectionGate, Refusal
 
 HANDSHAKE_S = 5.0
-# A caller's hello with keys for post-quantum ciphers has 2 KiB, four certificates of his have 8.
+# A client hello with post-quantum keys has 2 KiB; four client certificates have 8 KiB.
 MOST_HANDSHAKE_BYTES = 32 * 2**10
 _READ_BEFORE_TLS_BYTES = 4 * 2**10
-# RFC 8446, 4 and 5.1: a record's type, version and length; its first message's type and length.
+# RFC 8446, 4 and 5.1: type, version and length of a record; type and length of its first message.
 _HELLO_HEAD = struct.Struct("!BHHBBH")
 _HANDSHAKE_RECORD, _CLIENT_HELLO = 22, 1
 
 
 class Handshake(asyncio.BufferedProtocol):
-    """One accepted connection until TLS is agreed on; then `make_connection`'s takes over.
+    """An accepted connection during its TLS handshake; then `make_connection`'s takes over.
 
-    It stands between the transport and the loop's own TLS, and reads no more than a handshake may
-    have.
+    It sits between the transport and the loop's TLS, and limits the bytes that a handshake reads.
     """
 
     def __init__(
@@ -38,23 +37,23 @@ class Handshake(asyncio.BufferedProtocol):
         self._gate = gate
         self._loop = asyncio.get_running_loop()
         self.transport: asyncio.Transport
-        self._tls: asyncio.BufferedProtocol | None = None  # the loop's own
-        self._shaking: asyncio.Task[None] | None = None
+        self._tls: asyncio.BufferedProtocol | None = None  # the loop's TLS protocol
+        self._handshake_task: asyncio.Task[None] | None = None
         self._before_tls = b""
-        self._buffer = memoryview(b"")  # where the next bytes come
+        self._buffer = memoryview(b"")  # receives the next bytes
         self._head = b""
-        self._heard_bytes = 0
+        self._received_bytes = 0
 
     def connection_made(  # type: ignore[override]  # as uvicorn's
         self, transport: asyncio.Transport
     ) -> None:
-        """Enter the gate, and begin TLS."""
+        """Enter the gate and begin TLS."""
         self.transport = transport
         self._gate.admit(self)
-        self._shaking = self._loop.create_task(self._shake())
-        self._loop.call_soon(self._stand_between)  # `start_tls` has set its protocol by then
+        self._handshake_task = self._loop.create_task(self._run_handshake())
+        self._loop.call_soon(self._insert_self)  # by then `start_tls` has set its protocol
 
-    async def _shake(self) -> None:
+    async def _run_handshake(self) -> None:
         early = _Early()
         tls: asyncio.Transport | None = None
         try:
@@ -66,7 +65,7 @@ class Handshake(asyncio.BufferedProtocol):
         except TimeoutError:
             self._refuse()
         except OSError:
-            pass  # he left, speaks no TLS, or shows no certificate that we know
+            pass  # the caller left, speaks no TLS, or has no valid certificate
         finally:
             self._gate.leave(self)
             if tls is None or self.transport.is_closing():
@@ -74,22 +73,22 @@ class Handshake(asyncio.BufferedProtocol):
             else:
                 self._hand_over(tls, early)
 
-    def _stand_between(self) -> None:
+    def _insert_self(self) -> None:
         protocol = self.transport.get_protocol()
         if protocol is not self and not self.transport.is_closing():
-            self._tls = protocol  # type: ignore[assignment]  # uvloop's is one by its methods
+            self._tls = protocol  # type: ignore[assignment]  # uvloop's protocol has these methods
             self.transport.set_protocol(self)
-            self._loop.call_soon(self._feed, self._before_tls)  # when it has begun
+            self._loop.call_soon(self._feed, self._before_tls)  # once TLS has begun
 
     def _hand_over(self, tls: asyncio.Transport, early: "_Early") -> None:
-        assert self._tls is not None  # without it nothing was agreed on
+        assert self._tls is not None  # without it the handshake cannot complete
         self.transport.set_protocol(self._tls)
-        self.transport.resume_reading()  # it is paused where what came with it was the most
+        self.transport.resume_reading()  # paused if the handshake read the most bytes allowed
         connection = self._make_connection()
         tls.set_protocol(connection)
         connection.connection_made(tls)
-        if early.heard:
-            connection.data_received(bytes(early.heard))
+        if early.received:
+            connection.data_received(bytes(early.received))
 
     def _refuse(self) -> None:
         if self in self._gate.inside:
@@ -98,8 +97,8 @@ class Handshake(asyncio.BufferedProtocol):
             self.transport.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return room for what comes next: TLS's own, at most what a handshake may still have."""
-        left = MOST_HANDSHAKE_BYTES + 1 - self._heard_bytes
+        """Return the buffer for the next bytes, at most what the handshake may still read."""
+        left = MOST_HANDSHAKE_BYTES + 1 - self._received_bytes
         if self._tls is None:
             self._buffer = memoryview(bytearray(min(left, _READ_BEFORE_TLS_BYTES)))
         else:
@@ -107,19 +106,19 @@ class Handshake(asyncio.BufferedProtocol):
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Give to TLS what has come; beyond the most bytes it must have been the last."""
-        heard, self._buffer = self._buffer[:nbytes], memoryview(b"")
-        self._heard_bytes += nbytes
-        self._head += heard[: _HELLO_HEAD.size - len(self._head)]
+        """Pass received bytes to TLS; beyond the limit the handshake must be complete."""
+        received, self._buffer = self._buffer[:nbytes], memoryview(b"")
+        self._received_bytes += nbytes
+        self._head += received[: _HELLO_HEAD.size - len(self._head)]
         if _announced_bytes(self._head) > MOST_HANDSHAKE_BYTES:
-            self._refuse()  # TLS would make room for all of it at once
+            self._refuse()  # TLS would allocate all of it at once
         elif self._tls is None:
-            self._before_tls += heard
+            self._before_tls += received
         else:
             self._tls.buffer_updated(nbytes)
-        if self._heard_bytes > MOST_HANDSHAKE_BYTES:
+        if self._received_bytes > MOST_HANDSHAKE_BYTES:
             self.transport.pause_reading()
-            self._loop.call_soon(self._refuse)  # where it was the last, that is known by then
+            self._loop.call_soon(self._refuse)  # a complete handshake has left the gate by then
 
     def _feed(self, data: bytes) -> None:
         rest = memoryview(data)
@@ -131,27 +130,27 @@ class Handshake(asyncio.BufferedProtocol):
             rest = rest[len(piece) :]
 
     def eof_received(self) -> bool | None:
-        """He says no more."""
+        """Pass the end of input to TLS."""
         return self._tls.eof_received() if self._tls is not None else None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """He is gone."""
+        """Pass the loss of the connection to TLS."""
         if self._tls is not None:
             self._tls.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """He reads too slowly."""
+        """Tell TLS that the caller reads too slowly."""
         if self._tls is not None:
             self._tls.pause_writing()
 
     def resume_writing(self) -> None:
-        """He has read on."""
+        """Tell TLS that the caller reads again."""
         if self._tls is not None:
             self._tls.resume_writing()
 
 
 def _announced_bytes(head: bytes) -> int:
-    """Return the length that a hello says it has, 0 where that has not come or it is none."""
+    """Return the length that a client hello announces; 0 if unknown yet or not a hello."""
     if len(head) < _HELLO_HEAD.size:
         return 0
     record, _, _, message, high, low = _HELLO_HEAD.unpack(head)
@@ -159,11 +158,11 @@ def _announced_bytes(head: bytes) -> int:
 
 
 class _Early(asyncio.Protocol):
-    """Keeps what comes with the handshake's last bytes, before a connection is there to take it."""
+    """Keeps bytes that arrive with the end of the handshake, until the connection takes over."""
 
     def __init__(self) -> None:
-        self.heard = bytearray()
+        self.received = bytearray()
 
     def data_received(self, data: bytes) -> None:
-        """Keep it."""
-        self.heard += data
+        """Keep the bytes."""
+        self.received += data

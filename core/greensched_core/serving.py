@@ -1,6 +1,6 @@
-"""TLS with certificates that are read again when their files change, and uvicorn under our stop.
+"""A uvicorn server that we stop ourselves; its TLS certificates are reloaded when files change.
 
-Each connection has limits: see connections.py.
+Connections have limits: see connections.py.
 """
 
 import asyncio
@@ -22,25 +22,25 @@ from greensched_core.server_handshakes import Handshake
 
 log = structlog.get_logger()
 
-# Go's client keeps idle connections for 90 s. Whoever closes one first must be the caller: a POST
-# that meets our close is not sent again, and an API server then lets the work run unheld.
+# Go's client keeps idle connections for 90 s. The caller must close first: a POST that meets our
+# close is not sent again, and the API server then admits the work without a hold.
 KEEP_ALIVE_S = 120
-REREAD_S = 5.0  # the kubelet itself takes up to a minute to renew a mounted Secret
+REREAD_S = 5.0  # the kubelet takes up to a minute to update a mounted Secret
 
 
 @dataclass(frozen=True)
 class Certificates:
-    """The files of a TLS server; with `client_ca` only callers with its certificates are served."""
+    """The files of a TLS server; with `client_ca` callers need a certificate of that authority."""
 
     cert: Path
     key: Path
     client_ca: Path | None = None
 
     def context(self) -> ssl.SSLContext:
-        """Return a server's context of what the files hold now.
+        """Return a server context from the current files.
 
-        Raises BadInput when they are no certificate with its key. Where callers need a
-        certificate, sessions are not resumed: a resumed one would not be checked again.
+        Raises BadInput if they are not a certificate with its key. If callers need a
+        certificate, sessions are not resumed, since a resumed one would not be checked again.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -58,35 +58,35 @@ class Certificates:
         return context
 
     def stamps(self) -> tuple[int, ...]:
-        """Return what changes when a file is replaced; raise OSError when one is gone."""
+        """Return the files' modification times; raise OSError if a file is missing."""
         paths = (self.cert, self.key, *((self.client_ca,) if self.client_ca else ()))
         return tuple(path.stat().st_mtime_ns for path in paths)
 
 
 class Server(uvicorn.Server):
-    """uvicorn that leaves signals to `__main__`, and callers only so much time."""
+    """A uvicorn server that leaves signals to `__main__` and limits its connections."""
 
     def __init__(self, config: uvicorn.Config, refused: Callable[[Refusal], None]) -> None:
-        """`refused` is called for each connection that is closed beyond a limit."""
+        """`refused` is called for each connection that a limit closes."""
         super().__init__(config)
         self._gate = ConnectionGate(refused, connections_within_limit(MOST_CONNECTIONS))
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Capture none."""
+        """Capture no signals; `__main__` handles them."""
         yield
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until told to stop; raise BadInput when the port cannot be had."""
+        """Serve until stopped; raise BadInput if the port is not available."""
         own = sockets or [_listening(self.config.host, self.config.port)]
         try:
             await super().serve(own)
         finally:
-            for each in own:  # uvicorn leaves them open when it is told to stop while it starts
+            for each in own:  # uvicorn leaves them open if it is stopped during its start
                 each.close()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve; a connection enters the gate before its TLS handshake."""
+        """Start to serve; a connection enters the gate before its TLS handshake."""
         loop = asyncio.get_running_loop()
         config, state, gate = self.config, self.server_state, self._gate
 
@@ -103,14 +103,14 @@ class Server(uvicorn.Server):
         self.started = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End what is asked; whose handshake is not complete has asked nothing."""
+        """Finish open requests; abort connections whose handshake is not complete."""
         for one in [each for each in self._gate.inside if isinstance(each, Handshake)]:
             one.transport.abort()
         await super().shutdown(sockets)
 
     @property
     def port(self) -> int:
-        """The port it listens on, once started."""
+        """The port that the started server listens on."""
         return int(self.servers[0].sockets[0].getsockname()[1])
 
 
@@ -136,9 +136,9 @@ def server(
     certificates: Certificates | None = None,
     refused: Callable[[Refusal], None] = _uncounted,
 ) -> Server:
-    """Return a server that is not started; raise BadInput when its certificates are wrong.
+    """Return a server that is not started; raise BadInput if its certificates are wrong.
 
-    `refused` is called for each connection that is closed beyond a limit of connections.py.
+    `refused` is called for each connection that a limit of connections.py closes.
     """
     config = uvicorn.Config(
         app,
@@ -174,11 +174,11 @@ def _handing_over(fresh: ssl.SSLContext) -> Callable[..., None]:
 async def keep_certificates(
     context: ssl.SSLContext, certificates: Certificates, *, every_s: float = REREAD_S
 ) -> None:
-    """Let new connections to `context` use the files anew when one changes; until cancelled.
+    """Reload the files for new connections to `context` when one changes; run until cancelled.
 
-    A context only ever adds authorities, so each change makes a new one, which a connection is
-    given at its first message (also without a server name in it). Open connections go on. Files
-    that do not fit together (a renewal half done) are refused and tried again, the old ones serve.
+    A context can only add authorities, so each change creates a new one. A connection gets it at
+    its first message, even without a server name. Open connections go on. Files that do not match
+    (a renewal half done) are tried again; until then the old certificates serve.
     """
     loaded = certificates.stamps()
     while True:
@@ -188,7 +188,7 @@ async def keep_certificates(
             if stamps == loaded:
                 continue
             context.sni_callback = _handing_over(certificates.context())
-        except Exception as fault:  # noqa: BLE001 - serving goes on with what it has
+        except Exception as fault:  # noqa: BLE001 - the server goes on with the old certificate
             log.warning(
                 "the new certificate could not be loaded; the old one is still used",
                 reason=str(fault),

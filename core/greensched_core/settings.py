@@ -1,4 +1,4 @@
-"""Settings of a component: flags over environment over file over defaults, all faults at once."""
+"""Settings of a component: flags, then environment, file, defaults; reports all faults at once."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def _none_if_empty(value: object) -> object:
     return None if value == "" else value
 
 
-# A chart can only leave a variable empty, not absent.
+# A chart can leave a variable empty, but not absent.
 OptionalPath = Annotated[Path | None, BeforeValidator(_none_if_empty)]
 Port = Annotated[int, Field(ge=0, le=65_535)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -48,7 +48,7 @@ class ComponentSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Order the sources; the file is named by <PREFIX>CONFIG_FILE."""
+        """Order the sources; <PREFIX>CONFIG_FILE names the file."""
         file = os.environ.get(f"{cls.model_config.get('env_prefix', '')}CONFIG_FILE")
         sources = [init_settings, _Environment(settings_cls)]
         if file:
@@ -57,10 +57,10 @@ class ComponentSettings(BaseSettings):
 
 
 class _Environment(EnvSettingsSource):
-    """Variables; what is no JSON goes on as text, so that it is told with all other faults."""
+    """Variables; invalid JSON stays text, so that it is reported with all other faults."""
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
-        """Return a list or map from JSON; a list may also be written with commas."""
+        """Return a list or map from JSON; a list may also be comma-separated."""
         text = str(value).strip()
         if get_origin(field.annotation) is list and not text.startswith("["):
             return [part.strip() for part in text.split(",") if part.strip()]
@@ -121,7 +121,7 @@ def unknown_variables(kind: type[ComponentSettings], environment: Mapping[str, s
 
 def _sentence(kind: type[ComponentSettings], error: dict[str, Any]) -> str:
     name = ".".join(str(part) for part in error["loc"])
-    if not name:  # of several settings together: the input is all of them, secrets too
+    if not name:  # a fault of several settings: the input would be all of them, with secrets
         return str(error["msg"]).removeprefix("Value error, ")
     variable = f"{kind.model_config.get('env_prefix', '')}{name}".upper()
     given = f" (given {error['input']!r})" if "input" in error else ""

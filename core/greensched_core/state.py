@@ -1,4 +1,4 @@
-"""What a decision may look at: frozen nodes and workloads."""
+"""The inputs of a decision: frozen nodes and workloads."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One machine: what it offers, what it draws, which grid feeds it."""
+    """One machine: its capacity, its power, and its grid zone."""
 
     name: str
     zone: str  # grid zone; "" when unknown
@@ -28,19 +28,19 @@ class Node:
     curve_source: str  # annotation, label, instance-type, cpu-model or default
     hardware: str  # name in the power catalogue
     speed: float = 1.0  # throughput per core relative to the reference core
-    pue: float | None = None  # power usage effectiveness of its site; None: the setting
+    pue: float | None = None  # power usage effectiveness of its site; None: `default_pue`
     power_budget_w: float | None = None  # hard limit on the predicted watts
     schedulable: bool = True  # not cordoned
 
     @property
     def gpu_count(self) -> int:
-        """GPUs on this node."""
+        """The number of GPUs on this node."""
         return self.gpu.count if self.gpu else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One pod: what it asks for, how long, by when."""
+    """One pod: its requests, its state, and its runtime."""
 
     namespace: str
     name: str
@@ -51,5 +51,5 @@ class Workload:
     scheduler: str = ""
     node: str = ""  # "" until bound
     is_finished: bool = False  # Succeeded or Failed: holds no resources
-    runtime_s: float | None = None  # expected on the reference core; None: not said
-    faults: tuple[str, ...] = ()  # what could not be read, in words
+    runtime_s: float | None = None  # expected on the reference core; None: unknown
+    faults: tuple[str, ...] = ()  # a sentence for each value that could not be read

@@ -1,4 +1,4 @@
-"""Builders for tests and demos: a node or a workload with sensible parts."""
+"""Builders for tests and demos: nodes and workloads with sensible defaults."""
 
 from greensched_core.power.curves import PowerCurve
 from greensched_core.state import Gpu, Node, Workload
@@ -39,7 +39,7 @@ def make_workload(
     gpus: float = 0.0,
     runtime_s: float | None = 3600.0,
 ) -> Workload:
-    """Return a workload that asks for `cpu_cores` and runs for `runtime_s` seconds."""
+    """Return a workload that requests `cpu_cores` and runs for `runtime_s` seconds."""
     return Workload(
         namespace=namespace,
         name=name,

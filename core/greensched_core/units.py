@@ -1,4 +1,4 @@
-"""Unit conversions, in one place: SI inside, other units only at the edges."""
+"""Unit conversions: SI units inside, other units only at the interfaces."""
 
 JOULES_PER_KWH = 3_600_000.0
 SECONDS_PER_HOUR = 3_600.0
@@ -16,5 +16,5 @@ def watts_from_microwatts(power_uw: float) -> float:
 
 
 def percent(share: float) -> str:
-    """Return a share as people read it: 0.43 is 43 %."""
+    """Return a share as text: 0.43 as `43 %`."""
     return f"{share:.0%}".replace("%", " %")

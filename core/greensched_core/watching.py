@@ -1,8 +1,8 @@
-"""Keeps a picture of one kind of objects current: list in pages, watch, resume, list again.
+"""Keeps one kind of objects current: lists them in pages, watches, resumes, lists again.
 
-The loop never ends by itself. A watch that the server closes is resumed from the last seen
-resourceVersion; one that expired (410) is listed again; an unreachable server is asked again with
-a growing, jittered pause. The sink always holds the last good picture meanwhile.
+The loop runs until cancelled. A watch that the server closes resumes from the last seen
+resourceVersion. After an expired watch (410) it lists again. It retries an unreachable server with
+a growing, jittered pause; meanwhile the sink keeps the last good state.
 """
 
 import asyncio
@@ -25,90 +25,90 @@ Object = TypeVar("Object")
 
 _FIRST_PAUSE_S = 0.2
 _LONGEST_PAUSE_S = 10.0
-_SHORT_WATCH_S = 1.0  # one that ends sooner is not opened again at once
-_EVENTS_A_TURN = 50  # then the loop lets others run, so that a burst delays no request for long
+_SHORT_WATCH_S = 1.0  # a watch that ends sooner is not reopened at once
+_EVENTS_A_TURN = 50  # then other tasks run, so that a burst delays no request for long
 
 
 class Sink(Protocol[Object_contra]):
-    """Takes what the watch brings; called from one task only."""
+    """Receives the objects of a watch; called from one task only."""
 
     def list_began(self) -> None:
-        """A full list follows."""
+        """Begin a full list."""
         ...
 
     def upsert(self, item: Object_contra) -> None:
-        """An object is there or has changed."""
+        """Take in an object that is new or has changed."""
         ...
 
     def list_ended(self) -> None:
-        """The full list is complete: whatever was not in it is gone."""
+        """End the full list: drop the objects that were not in it."""
         ...
 
     def remove(self, item: Object_contra) -> None:
-        """An object is gone."""
+        """Drop a deleted object."""
         ...
 
 
 class SharedSink(Generic[Object]):
-    """A sink that hands all on to several, so that one watch serves them."""
+    """A sink that passes all objects to several sinks, so that one watch serves them."""
 
     def __init__(self, *parts: tuple[Callable[[Object], Any], Sink[Any]]) -> None:
-        """`parts` are sinks, each with what makes of an object what it takes."""
+        """`parts` are sinks, each with the function that converts an object for it."""
         self._parts = parts
 
     def list_began(self) -> None:
-        """A full list follows."""
+        """Begin a full list."""
         for _, sink in self._parts:
             sink.list_began()
 
     def upsert(self, item: Object) -> None:
-        """An object is there or has changed; raises the first fault once all have been served."""
+        """Pass on a new or changed object; raise the first error once all sinks were called."""
         self._each(lambda read, sink: sink.upsert(read(item)))
 
     def list_ended(self) -> None:
-        """The full list is complete."""
+        """End the full list."""
         for _, sink in self._parts:
             sink.list_ended()
 
     def remove(self, item: Object) -> None:
-        """An object is gone; raises as `upsert` does."""
+        """Pass on a deleted object; raise as `upsert` does."""
         self._each(lambda read, sink: sink.remove(read(item)))
 
-    def _each(self, give: Callable[[Callable[[Object], Any], Sink[Any]], None]) -> None:
+    def _each(self, call: Callable[[Callable[[Object], Any], Sink[Any]], None]) -> None:
         faults = []
         for read, sink in self._parts:
             try:
-                give(read, sink)
-            except Exception as fault:  # noqa: BLE001 - what one cannot read, another may
+                call(read, sink)
+            except Exception as fault:  # noqa: BLE001 - another sink may be able to read it
                 faults.append(fault)
         if faults:
             raise faults[0]
 
 
 def unread(raw: bytes | msgspec.Raw) -> bytes | msgspec.Raw:
-    """Return an object as it came: the sinks of a `SharedSink` read it, each as far as it needs."""
+    """Return an object undecoded; each sink of a `SharedSink` decodes the fields it needs."""
     return raw
 
 
 def as_it_is(item: Object) -> Object:
-    """Return what the watch has read, for a sink of a `SharedSink` that takes just that."""
+    """Return the decoded object, for a sink of a `SharedSink` that takes it unchanged."""
     return item
 
 
 @dataclass
 class WatchHealth:
-    """How a watch is doing; read by readiness, metrics and the staleness rule."""
+    """The state of a watch, for readiness, metrics and the staleness rule."""
 
     synced: bool = False  # listed at least once
-    lost_at: float | None = 0.0  # monotonic seconds since when there is no live watch
+    lost_at: float | None = 0.0  # monotonic seconds when the watch was lost; None: it is live
     lists: int = 0
     undecodable: int = 0
-    status: int | None = None  # HTTP status that the last try to list or watch was refused with
-    moved_at: float = 0.0  # monotonic seconds of the last thing that was done or heard
+    status: int | None = None  # HTTP status of the last refused list or watch
+    moved_at: float = 0.0  # monotonic seconds of the last activity
 
     def age_s(self, clock: Clock) -> float:
-        """Return for how many seconds the picture may have been out of date; 0 while watching."""
-        lost_at = self.lost_at  # a watch in another thread may come back in between
+        """Return for how many seconds the state may be out of date; 0 while watching."""
+        lost_at = self.lost_at  # read once: another thread may set it meanwhile
         return 0.0 if lost_at is None else clock.monotonic() - lost_at
 
 
@@ -157,10 +157,10 @@ class Watch(Generic[Object]):
         self._clock = clock
         self._version = ""
         self._opened_at: float | None = None  # monotonic seconds
-        self._said = ""  # why the watch was lost, as logged last
+        self._logged_reason = ""  # the last logged reason for a lost watch
 
     async def run(self) -> None:
-        """Follow until cancelled."""
+        """Follow the objects until cancelled."""
         pause_s = _FIRST_PAUSE_S
         while True:
             self._opened_at = None
@@ -186,9 +186,10 @@ class Watch(Generic[Object]):
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
 
     def _say_lost(self, reason: str, pause_s: float) -> None:
-        say = log.debug if reason == self._said else log.warning  # once, not every ten seconds
-        say("watch lost", path=self.path, reason=reason, retry_in_s=pause_s)
-        self._said = reason
+        # Warn once, not every ten seconds.
+        log_at = log.debug if reason == self._logged_reason else log.warning
+        log_at("watch lost", path=self.path, reason=reason, retry_in_s=pause_s)
+        self._logged_reason = reason
 
     def _lasted(self) -> bool:
         if self._opened_at is None:
@@ -203,7 +204,7 @@ class Watch(Generic[Object]):
             self._moved()
             for turn in range(0, len(page.items), _EVENTS_A_TURN):
                 for raw in page.items[turn : turn + _EVENTS_A_TURN]:
-                    self._give(self._sink.upsert, raw)
+                    self._deliver(self._sink.upsert, raw)
                 await asyncio.sleep(0)
         self._sink.list_ended()
         self._version = version
@@ -215,7 +216,7 @@ class Watch(Generic[Object]):
             self.path, self._version, field_selector=self._selector
         ) as events:
             self.health.lost_at = self.health.status = None
-            self._said = ""
+            self._logged_reason = ""
             self._opened_at = self._clock.monotonic()
             seen = 0
             async for line in events:
@@ -237,16 +238,16 @@ class Watch(Generic[Object]):
             self._undecodable(fault)
             return
         if event.type in ("ADDED", "MODIFIED"):
-            self._give(self._sink.upsert, event.object)
+            self._deliver(self._sink.upsert, event.object)
         elif event.type == "DELETED":
-            self._give(self._sink.remove, event.object)
+            self._deliver(self._sink.remove, event.object)
 
-    def _give(self, take: Callable[[Object], None], raw: msgspec.Raw) -> None:
+    def _deliver(self, handle: Callable[[Object], None], raw: msgspec.Raw) -> None:
         try:
-            take(self._decode(raw))
+            handle(self._decode(raw))
         except msgspec.DecodeError as fault:
             self._undecodable(fault)
-        except Exception:  # one odd object never hides the others, whatever is odd about it
+        except Exception:  # one bad object must not hide the others
             self.health.undecodable += 1
             log.exception("object skipped", path=self.path)
 

@@ -15,6 +15,7 @@ from prometheus_client import disable_created_metrics
 
 from greensched_core.api_paths import BOUND_AND_RUNNING, CRON_JOBS, JOBS, NODES, PODS
 from greensched_core.clock import Clock
+from greensched_core.declared_runtimes import DeclaredRuntimes, OwnerObject, OwnerRuntimes
 from greensched_core.errors import BadInput, TaskEnded
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.lateness import say_when_late
@@ -25,7 +26,6 @@ from greensched_core.open_files import raise_file_limit
 from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.power.measured import PowerReader
 from greensched_core.power.prometheus import PrometheusApi
-from greensched_core.said_runtimes import OwnerObject, OwnersSaid, SaidRuntimes
 from greensched_core.serving import Certificates, Server, keep_certificates, server
 from greensched_core.settings import load_settings, unknown_variables
 from greensched_core.signals.watched import GRID_SIGNALS, SignalSink, decode_signal
@@ -91,7 +91,7 @@ class Process:
             settings.default_runtime_s,
             Weights(settings.weight_cost, settings.weight_carbon, settings.weight_performance),
         )
-        self.runtimes = SaidRuntimes()
+        self.runtimes = DeclaredRuntimes()
         self._watches(client)
         self.extender = self._extender(client)
         self._reader = PowerReader(
@@ -153,7 +153,9 @@ class Process:
             },
         )
 
-    def _owners_watch(self, client: ApiClient, path: str, sink: OwnersSaid) -> Watch[OwnerObject]:
+    def _owners_watch(
+        self, client: ApiClient, path: str, sink: OwnerRuntimes
+    ) -> Watch[OwnerObject]:
         return Watch(client, path, msgspec.json.Decoder(OwnerObject).decode, sink, self._clock)
 
     def _extender(self, client: ApiClient) -> Extender:

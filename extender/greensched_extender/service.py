@@ -10,10 +10,10 @@ import numpy as np
 import structlog
 
 from greensched_core.clock import Clock
+from greensched_core.declared_runtimes import DeclaredRuntimes
 from greensched_core.errors import BadInput
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.objects import Amounts, PodObject, workload_of
-from greensched_core.said_runtimes import SaidRuntimes
 from greensched_core.state import Workload
 from greensched_extender import protocol
 from greensched_extender.binding import bind
@@ -60,7 +60,7 @@ class Knowledge:
     snapshot: Snapshot
     snapshot_age_s: Callable[[], float | None]  # None: the first lists are not done
     grid: OutlookCache
-    runtimes: SaidRuntimes
+    runtimes: DeclaredRuntimes
 
 
 class Extender:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from greensched_core.state import Node
-from greensched_policies.billing.courses import BilledNodes
+from greensched_policies.billing.timelines import BilledNodes
 
 
 def billed_nodes(

@@ -19,7 +19,7 @@ from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.signals.watched import GRID_SIGNALS
 from greensched_core.watching import Watch
-from greensched_policies.billing.courses import Placements
+from greensched_policies.billing.timelines import Placements
 from greensched_policies.costs.cost import CURVE_POINTS
 from greensched_simulator.world.world import World
 from greensched_testbed.nodes import EqualNodes

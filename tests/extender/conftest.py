@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from greensched_core.clock import ManualClock
+from greensched_core.declared_runtimes import DeclaredRuntimes
 from greensched_core.kubernetes_api import ApiClient
-from greensched_core.said_runtimes import SaidRuntimes
 from greensched_core.signals.steps import SignalState, Step, ZoneSignal
 from greensched_core.state import Node
 from greensched_core.testing import make_node
@@ -40,7 +40,7 @@ class World:
     assumptions: ScoringAssumptions
     grid: OutlookCache
     extender: Extender
-    said: SaidRuntimes
+    said: DeclaredRuntimes
     carbon: dict[str, float | None]
     price: dict[str, float | None]
     age_s: list[float | None] = field(default_factory=lambda: [0.0])
@@ -165,7 +165,7 @@ def make_world(
     assumptions = ScoringAssumptions(0.5, 0.6, empty_nodes_sleep, 3600.0, Weights(1.0, 1.0, 0.1))
     decisions = Decisions(decisions_max_bytes)
     grid = made_up_grid(carbon, price)
-    said = SaidRuntimes()
+    said = DeclaredRuntimes()
     extender = Extender(
         AnswerSettings(frozenset({"greensched"}), assumptions, filter_enabled, 120.0),
         Knowledge(snapshot, lambda: age_s[0], grid, said),

@@ -12,7 +12,7 @@ from greensched_core.signals.steps import NO_DATA, ZoneSignal
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_extender.grid import OutlookCache
 from greensched_policies.billing.accounting import bill_schedule
-from greensched_policies.billing.courses import BilledNodes, Placements, ZoneSeries
+from greensched_policies.billing.timelines import BilledNodes, Placements, ZoneSeries
 from greensched_policies.costs.cost import CostModel, curve_table
 
 NOW, HOUR_S = 1_800_000_000.0, 3600.0

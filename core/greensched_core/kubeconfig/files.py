@@ -1,6 +1,6 @@
-"""Kubeconfig files as kubectl reads them: several are merged, and one context is chosen.
+"""Reads kubeconfig files as kubectl does: merges several, and chooses one context.
 
-Of a name that several files have, the first file counts; relative paths begin at their own file.
+If several files define a name, the first file counts. Relative paths start at their file's folder.
 """
 
 import os
@@ -20,25 +20,25 @@ _Files = Sequence[tuple[Path, Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class KubeconfigEntry:
-    """What a file says under a name, and the folder that its relative paths begin at."""
+    """The fields of a named entry, and the folder where its relative paths start."""
 
-    said: Mapping[str, Any]
+    fields: Mapping[str, Any]
     folder: Path
 
     def text(self, key: str) -> str:
-        """Return a field as text; "" where it is absent or empty."""
-        value = self.said.get(key)
+        """Return a field as text; "" if it is absent or empty."""
+        value = self.fields.get(key)
         return "" if value is None else str(value)
 
     def path(self, key: str) -> Path | None:
-        """Return the path that a field names; None where it names none."""
+        """Return the path in a field; None if it is absent or empty."""
         text = self.text(key)
         return self.folder / Path(text).expanduser() if text else None
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A context: its cluster, its user, its namespace, and the files that it was read from."""
+    """A context: its cluster, user and namespace, and the files that were read."""
 
     name: str
     cluster: KubeconfigEntry
@@ -53,9 +53,9 @@ class Context:
 
 
 def read_context(kubeconfig: Path | None, name: str | None) -> Context:
-    """Return a context by its name, or the current one; raise BadInput where there is none.
+    """Return the named context, else the current one; raise BadInput if there is none.
 
-    Read are the files of `kubeconfig`, else those of KUBECONFIG, else ~/.kube/config.
+    Reads the files of `kubeconfig`, else those of KUBECONFIG, else ~/.kube/config.
     """
     paths = _paths(kubeconfig)
     files = [(path, _read(path)) for path in paths]
@@ -63,7 +63,7 @@ def read_context(kubeconfig: Path | None, name: str | None) -> Context:
     contexts, clusters, users = (
         dict(_entries(files, f"{kind}s", kind)) for kind in ("context", "cluster", "user")
     )
-    current = (said.get("current-context") for _, said in files)
+    current = (content.get("current-context") for _, content in files)
     wanted = name or next((str(each) for each in current if each), "")
     if not wanted:
         raise BadInput(f"kubeconfig {source}: there is no current context: name one by --context")
@@ -79,7 +79,7 @@ def read_context(kubeconfig: Path | None, name: str | None) -> Context:
 
 
 def _paths(kubeconfig: Path | None) -> list[Path]:
-    """Return the files that are there; raise BadInput where none is."""
+    """Return the files that exist; raise BadInput if none does."""
     given, variable = str(kubeconfig or ""), os.environ.get("KUBECONFIG", "")
     listed = (given or variable).split(os.pathsep)
     paths = [Path(each).expanduser() for each in listed if each] or [Path(_USUAL).expanduser()]
@@ -94,21 +94,21 @@ def _paths(kubeconfig: Path | None) -> list[Path]:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        said = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as fault:
-        told = " ".join(str(fault).split()) or type(fault).__name__
-        raise BadInput(f"kubeconfig {path}: {told}") from fault
-    if said is None:
+        reason = " ".join(str(fault).split()) or type(fault).__name__
+        raise BadInput(f"kubeconfig {path}: {reason}") from fault
+    if content is None:
         return {}
-    if not isinstance(said, dict):
-        raise BadInput(f"kubeconfig {path}: it holds no clusters, contexts and users")
-    return said
+    if not isinstance(content, dict):
+        raise BadInput(f"kubeconfig {path}: it must hold clusters, contexts and users")
+    return content
 
 
 def _entries(files: _Files, kind: str, key: str) -> Iterator[tuple[str, KubeconfigEntry]]:
-    """Yield each name with what is said of it, the first file last, so that it counts."""
-    for path, said in reversed(files):
-        listed = said.get(kind) or []
+    """Yield each name with its entry; the first file comes last, so that it counts."""
+    for path, content in reversed(files):
+        listed = content.get(kind) or []
         if not isinstance(listed, list):
             raise BadInput(f"kubeconfig {path}: {kind} is not a list")
         for each in listed:

@@ -1,7 +1,7 @@
 """Login plugins of a kubeconfig (`users[].user.exec`): programs that print a credential.
 
-The protocol is `ExecCredential` of client.authentication.k8s.io. A plugin that fails is told, with
-what it printed: without a login the API server would refuse an anonymous user instead.
+The protocol is `ExecCredential` of client.authentication.k8s.io. A failed plugin raises
+BadInput with its output; otherwise the API server would only refuse an anonymous user.
 """
 
 import base64
@@ -20,10 +20,10 @@ from greensched_core.errors import BadInput
 from greensched_core.kubeconfig.files import Context, KubeconfigEntry
 from greensched_core.signals.timestamps import parse_timestamp
 
-_AHEAD_S = 60.0  # a credential is renewed so long before it expires
+_AHEAD_S = 60.0  # a credential is renewed this long before it expires
 _EXTENSION = "client.authentication.k8s.io/exec"
-# Of a cluster, what a plugin may be told (`provideClusterInfo`).
-_TOLD = (
+# Cluster fields that a plugin may get (`provideClusterInfo`).
+_CLUSTER_FIELDS = (
     "server",
     "tls-server-name",
     "insecure-skip-tls-verify",
@@ -34,52 +34,52 @@ _TOLD = (
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a plugin printed."""
+    """The credential that a plugin printed."""
 
     token: str | None
-    certificate: tuple[str, str] | None  # and its key, both PEM
-    until_s: float  # seconds since the epoch; infinity: it tells of no end
+    certificate: tuple[str, str] | None  # certificate and key, both PEM
+    until_s: float  # seconds since the epoch; infinity: no expiry is given
 
 
 class LoginPlugin:
-    """The login plugin of a context's user; it runs again when its credential is about to end."""
+    """The login plugin of a context's user; runs again when its credential is about to expire."""
 
     def __init__(self, context: Context, clock: Clock) -> None:
         self._context = context
         self._clock = clock
-        said = context.user.said["exec"]
-        if not isinstance(said, dict) or not said.get("command"):
+        config = context.user.fields["exec"]
+        if not isinstance(config, dict) or not config.get("command"):
             raise BadInput(f"kubeconfig {context.source}: its login plugin (exec) has no command")
-        self._said: Mapping[str, Any] = said
+        self._config: Mapping[str, Any] = config
         self._last: Credential | None = None
 
     def credential(self) -> Credential:
-        """Return what counts now; raise BadInput, with what the plugin printed, when it fails."""
+        """Return the current credential; raise BadInput with the plugin's output if it fails."""
         if self._last is None or self._last.until_s - _AHEAD_S <= self._clock.now():
             try:
-                self._last = self._printed()
+                self._last = self._run()
             except (OSError, ValueError) as fault:
-                told = " ".join(str(fault).split())
+                reason = " ".join(str(fault).split())
                 raise BadInput(
-                    f"kubeconfig {self._context.source}: its login plugin failed: {told}. "
-                    "Log in again, or run the plugin by itself to see what it prints"
+                    f"kubeconfig {self._context.source}: its login plugin failed: {reason}. "
+                    "Log in again, or run the plugin by hand to see its output"
                 ) from fault
         return self._last
 
     def token(self) -> str | None:
-        """Return the token that counts now; raise BadInput as `credential` does."""
+        """Return the current token; raise BadInput as `credential` does."""
         return self.credential().token
 
-    def _printed(self) -> Credential:
-        """Run the plugin; raise ValueError where it fails, or prints no credential."""
-        mode = str(self._said.get("interactiveMode") or "IfAvailable")
+    def _run(self) -> Credential:
+        """Run the plugin; raise ValueError if it fails or prints no credential."""
+        mode = str(self._config.get("interactiveMode") or "IfAvailable")
         is_interactive = mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
         if mode == "Always" and not is_interactive:
             raise ValueError("exec: it needs a terminal to ask questions, and there is none")
         environment = {**os.environ, **self._variables(is_interactive)}
         try:
             done = subprocess.run(
-                [self._program(environment), *map(str, self._said.get("args") or ())],
+                [self._program(environment), *map(str, self._config.get("args") or ())],
                 stdin=None if is_interactive else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=None if is_interactive else subprocess.PIPE,
@@ -87,57 +87,57 @@ class LoginPlugin:
                 check=False,
             )
         except OSError as fault:
-            hint = str(self._said.get("installHint") or "")
+            hint = str(self._config.get("installHint") or "")
             raise ValueError(f"exec: {fault}. {hint}".rstrip(". ")) from fault
         if done.returncode:
-            said = (done.stderr or b"").decode(errors="replace").strip()
-            raise ValueError(f"exec: process returned {done.returncode}. {said}".rstrip(". "))
+            output = (done.stderr or b"").decode(errors="replace").strip()
+            raise ValueError(f"exec: process returned {done.returncode}. {output}".rstrip(". "))
         return _credential(done.stdout)
 
     def _program(self, environment: Mapping[str, str]) -> str:
-        command = str(self._said["command"])
+        command = str(self._config["command"])
         if os.path.dirname(command):
             return str(self._context.user.folder / command)
         return shutil.which(command, path=environment.get("PATH")) or command
 
     def _variables(self, is_interactive: bool) -> dict[str, str]:
         spec: dict[str, Any] = {"interactive": is_interactive}
-        if self._said.get("provideClusterInfo"):
-            spec["cluster"] = _told_of(self._context.cluster)
+        if self._config.get("provideClusterInfo"):
+            spec["cluster"] = _cluster_info(self._context.cluster)
         info = {
-            "apiVersion": self._said.get("apiVersion"),
+            "apiVersion": self._config.get("apiVersion"),
             "kind": "ExecCredential",
             "spec": spec,
         }
-        listed = self._said.get("env") or ()
+        listed = self._config.get("env") or ()
         if not all(isinstance(each, dict) and "name" in each for each in listed):
             raise ValueError("exec: an entry of env has no name")
         own = {str(each["name"]): str(each.get("value", "")) for each in listed}
         return {**own, "KUBERNETES_EXEC_INFO": json.dumps(info)}
 
 
-def _told_of(cluster: KubeconfigEntry) -> dict[str, Any]:
-    """Return a cluster as plugins read it: the authority within, and what is meant for them."""
-    told = {key: cluster.said[key] for key in _TOLD if key in cluster.said}
+def _cluster_info(cluster: KubeconfigEntry) -> dict[str, Any]:
+    """Return the cluster info for a plugin, with embedded authority and plugin extension."""
+    info = {key: cluster.fields[key] for key in _CLUSTER_FIELDS if key in cluster.fields}
     authority = cluster.text("certificate-authority-data")
     if not authority and (path := cluster.path("certificate-authority")):
         authority = base64.b64encode(path.read_bytes()).decode()
     if authority:
-        told["certificate-authority-data"] = authority
-    for each in cluster.said.get("extensions") or ():
+        info["certificate-authority-data"] = authority
+    for each in cluster.fields.get("extensions") or ():
         if isinstance(each, dict) and each.get("name") == _EXTENSION:
-            told["config"] = each.get("extension")
-    return told
+            info["config"] = each.get("extension")
+    return info
 
 
 def _credential(printed: bytes) -> Credential:
-    """Return the credential in what a plugin printed; raise ValueError where there is none."""
+    """Return the credential in a plugin's output; raise ValueError if there is none."""
     try:
         status = json.loads(printed)["status"]
         token, until = status.get("token"), status.get("expirationTimestamp")
         pair = status.get("clientCertificateData"), status.get("clientKeyData")
     except (ValueError, KeyError, TypeError, AttributeError) as fault:
-        raise ValueError("exec: what it printed is not an ExecCredential with a status") from fault
+        raise ValueError("exec: its output is not an ExecCredential with a status") from fault
     has_pair = all(isinstance(each, str) and each for each in pair)
     if not token and not has_pair:
         raise ValueError("exec: it printed neither a token nor a certificate with its key")

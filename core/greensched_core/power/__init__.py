@@ -1,1 +1,1 @@
-"""What machines draw: curves, a catalogue of hardware, and measured watts."""
+"""Power of machines: curves, a catalogue of hardware, and measured watts."""

@@ -1,4 +1,4 @@
-"""A node's power: from what its administrator wrote, else from what is known of its hardware."""
+"""Finds a node's power: from its administrator's annotation, else from its hardware."""
 
 import re
 from collections.abc import Mapping
@@ -23,23 +23,23 @@ GPU_COUNT = "nvidia.com/gpu.count"  # physical GPUs, by NVIDIA's feature discove
 _AZURE = re.compile(
     r"(?:Standard|Basic)_([A-Z]+)\d+(?:-\d+)?([a-z]*)(?:_[A-Z0-9]+)*?(?:_(v\d+))?", re.ASCII
 )
-_AZURE_HARDWARE = "apl"  # AMD, ARM, little memory: other silicon; d, s, i, r, m are not
-_WHOLE_FROM, _WHOLE_TO = 0.9, 1.1  # allocatable CPUs of a whole machine over its CPUs
+_AZURE_HARDWARE = "apl"  # AMD, ARM, little memory: other hardware; d, s, i, r, m are not
+_WHOLE_FROM, _WHOLE_TO = 0.9, 1.1  # allocatable CPUs by CPUs of a whole machine
 _MOST_CACHED = 16_384
-_MOST_CPUS = 1e5  # of one node, beyond any machine
+_MOST_CPUS = 1e5  # of one node; above any machine
 _Key = tuple[str | None, str | None, str | None, str | None, str | None, str | None, float, int]
 
 
 @dataclass(frozen=True, slots=True)
 class NodePower:
-    """What one node draws, and how we know."""
+    """The power of one node, and its source."""
 
     curve: PowerCurve  # without GPUs
     source: str  # annotation, label, instance-type, cpu-model or default
     hardware: str  # name in the catalogue
     speed: float  # throughput per CPU, relative to the reference machine's
     gpu: Gpu | None
-    faults: tuple[str, ...] = ()  # what was not understood, and what to do
+    faults: tuple[str, ...] = ()  # labels that were not understood, and what to do
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class _Found:
 
 
 class PowerCatalogue:
-    """Finds the power of nodes; equal nodes are worked out once."""
+    """Finds the power of nodes; results are cached for equal nodes."""
 
     def __init__(self, catalogue: Catalogue | None = None) -> None:
         self._known = catalogue or shipped_catalogue()
@@ -67,8 +67,8 @@ class PowerCatalogue:
         """Return the power of a node with these labels, `cpu_cores` CPUs and `gpu_count` GPUs.
 
         The curve comes from the annotation power-curve-watts, else the label power-model, the
-        instance type, the label cpu-model, else the default per CPU; speed and GPU from the best
-        of these that knows them. Never raises: what is not understood stands in `faults`.
+        instance type, the label cpu-model, else the default per CPU. Speed and GPU come from the
+        best of these that has them. Never raises: `faults` lists what is not understood.
         """
         key = (
             annotations.get(names.POWER_CURVE_WATTS),
@@ -134,7 +134,7 @@ class PowerCatalogue:
         return _of_architecture(self._known.default_cpu, "default", cpu_cores)
 
     def _by_cpu(self, text: str, cpu_cores: float) -> Machine | None:
-        """Return the machine with that CPU whose number of CPUs is nearest."""
+        """Return the machine with that CPU model whose number of CPUs is closest."""
         words = cpu_words(text)
         fitting = [
             machine
@@ -159,9 +159,9 @@ class PowerCatalogue:
             gpu = self._known.family_gpus.get(family)
         if gpu is None:
             gpu = self._known.default_gpu
-            said = f"label {names.GPU_PRODUCT}: {product!r} is not in the power catalogue"
+            unknown = f"label {names.GPU_PRODUCT}: {product!r} is not in the power catalogue"
             faults.append(
-                f"{said if product else f'no label {names.GPU_PRODUCT}'}: a GPU of "
+                f"{unknown if product else f'no label {names.GPU_PRODUCT}'}: a GPU of "
                 f"{gpu.idle_w:g} to {gpu.peak_w:g} W is assumed"
             )
         share = _gpu_share(product, gpus, count)
@@ -178,9 +178,9 @@ _REMEDY = f"set the label {names.POWER_MODEL} or the annotation {names.POWER_CUR
 
 
 def _of_machine(machine: Machine, source: str, cpu_cores: float) -> _Found:
-    """Return the machine's curve, cut to the node's share of its CPUs where it is a part of it.
+    """Return the machine's curve, scaled to the node's share of CPUs if it is a part of it.
 
-    A node with as many CPUs as the machine has cores is the whole of it with multithreading off.
+    A node with as many CPUs as the machine has cores is a whole machine without multithreading.
     """
     whole = machine.threads
     if _is_whole(cpu_cores / machine.cores):
@@ -200,7 +200,7 @@ def _of_architecture(architecture: Architecture, source: str, cpu_cores: float) 
 
 
 def _holds(words: tuple[str, ...], cpu: tuple[str, ...]) -> bool:
-    """Tell whether `cpu` stands in `words` as a whole; E5 2670 v2 is not E5 2670."""
+    """Return whether `words` contain `cpu` as a whole; E5 2670 v2 is not E5 2670."""
     size = len(cpu)
     for at in range(len(words) - size + 1):
         if words[at : at + size] == cpu:
@@ -210,7 +210,7 @@ def _holds(words: tuple[str, ...], cpu: tuple[str, ...]) -> bool:
 
 
 def _family(instance: str) -> str:
-    """Return provider and family of an instance type: aws:m5, gcp:n2d, azure:Dav5; else ""."""
+    """Return an instance type's provider and family, such as aws:m5 or azure:Dav5; else ""."""
     azure = _AZURE.fullmatch(instance)
     if azure is not None:
         series, features, version = azure.groups()
@@ -224,7 +224,7 @@ def _family(instance: str) -> str:
 
 
 def _gpu_share(product: str | None, gpus: str | None, count: int) -> float:
-    """Return GPUs per allocatable GPU: below 1 where MIG or time-slicing cuts GPUs up."""
+    """Return physical GPUs per allocatable GPU; below 1 with MIG or time-slicing."""
     if product is None or not gpus or not gpus.isascii() or not gpus.isdigit():
         return 1.0
     is_cut = "-MIG-" in product or product.endswith("-SHARED")

@@ -1,10 +1,10 @@
-"""What a pod took above idle, by CPU time and its node's power curve: an estimate, no measurement.
+"""Estimates a pod's energy above idle from CPU time and its node's power curve.
 
     joules = integral over time of (curve(u) - curve(0)) * (pod's CPU time / node's CPU time)
 
-with u the node's CPU time per second and core. The share by CPU time is Kepler's way of dividing
-what a node draws (docs/developer/power-attribution-guide.md); in place of its meter stands the
-curve, as `greensched_core.power.catalogue` has it. Memory, GPUs and disks have no part in it.
+u is the node's CPU time per second and core. Kepler too divides a node's power by CPU time
+(docs/developer/power-attribution-guide.md). The curve of `greensched_core.power.catalogue` replaces
+Kepler's meter. Memory, GPUs and disks are not included.
 """
 
 import math
@@ -20,8 +20,8 @@ def above_idle_j(
 ) -> float:
     """Return the joules above idle that a pod took within `length_s` seconds.
 
-    In these its node was busy for `node_cpu_s` seconds of CPU time, the pod for `pod_cpu_s` of
-    them. Two counters are never read at the same moment: a node is at least as busy as its pod.
+    Within them the node used `node_cpu_s` seconds of CPU time, and the pod `pod_cpu_s`. The two
+    counters are not read at the same moment, so a node counts as at least as busy as its pod.
     """
     busy_s = max(node_cpu_s, pod_cpu_s)
     if length_s <= 0 or cpu_cores <= 0 or busy_s <= 0:
@@ -37,10 +37,10 @@ def joules_counter(
     curve: PowerCurve,
     cpu_cores: float,
 ) -> list[Point]:
-    """Return a counter of joules above idle, out of those of CPU seconds of a pod and its node.
+    """Return a counter of joules above idle from the CPU seconds of a pod and its node.
 
-    The pod's begins at 0 with its run, and goes on from 0 where it is set back. A point at which
-    the node's is not known is left out; what was taken until then stands at the next.
+    The pod's counter begins at 0 with its run, and at 0 again after a reset. A point without the
+    node's value is left out; the next point includes its energy.
     """
     joules, since_s, known_s = 0.0, begin_s, 0.0
     counter: list[Point] = []
@@ -58,9 +58,9 @@ def joules_counter(
 
 
 def risen(counter: Sequence[Point], begin_s: float, until_s: float) -> float | None:
-    """Return by how much a counter rose between two times, evenly between its points.
+    """Return the rise of a counter between two times, interpolated between its points.
 
-    None where it was not seen, or was set back.
+    None if a time lies outside the points, or the counter was reset.
     """
     begin, until = _value_at(counter, begin_s), _value_at(counter, until_s)
     if begin is None or until is None or until < begin:

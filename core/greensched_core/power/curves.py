@@ -1,4 +1,4 @@
-"""Power curves: what a machine draws at a utilisation of its CPUs."""
+"""Power curves: watts of a machine by the utilisation of its CPUs."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from greensched_core.quoting import quoted
 POINTS = 11  # SPECpower_ssj2008 reports watts at 0, 10 … 100 % load
 
 # Median normalised curve of SPECpower_ssj2008 results published 2021–22, load 0 … 100 %
-# (cloud-carbon-footprint/ccf-coefficients:SPECpower-2026-03-09.csv, medians by us).
+# (cloud-carbon-footprint/ccf-coefficients:SPECpower-2026-03-09.csv; our medians).
 SPECPOWER_2021_SHAPE = (0.233, 0.362, 0.421, 0.473, 0.521, 0.568, 0.618, 0.682, 0.766, 0.892, 1.0)
 
 
@@ -18,7 +18,7 @@ SPECPOWER_2021_SHAPE = (0.233, 0.362, 0.421, 0.473, 0.521, 0.568, 0.618, 0.682, 
 class PowerCurve:
     """Watts of a machine without its GPUs at 0, 10 … 100 % CPU utilisation, linear between.
 
-    Raises BadInput unless there are 11 finite, non-negative watts, idle the least of them.
+    Raises BadInput unless there are 11 finite, non-negative values of which idle is the least.
     """
 
     watts: tuple[float, ...]
@@ -61,7 +61,7 @@ class PowerCurve:
 
     @classmethod
     def from_idle_and_peak(cls, idle_w: float, peak_w: float) -> Self:
-        """Return the typical shape of 2021–22 servers, stretched to end at the given watts."""
+        """Return the typical curve of 2021–22 servers, scaled to the given watts at both ends."""
         foot, top = SPECPOWER_2021_SHAPE[0], SPECPOWER_2021_SHAPE[-1]
         span_w = peak_w - idle_w
         return cls(
@@ -72,7 +72,7 @@ class PowerCurve:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the curve behind 11 comma-separated watts; raise BadInput otherwise."""
+        """Return the curve of 11 comma-separated watts; raise BadInput otherwise."""
         try:
             watts = tuple(float(part) for part in text.split(","))
         except ValueError:

@@ -10,8 +10,8 @@ from typing import Any
 
 from greensched_core.power.curves import PowerCurve
 
-# SPECpower_ssj2008's result is the sum of ssj_ops over its ten loads (100 % … 10 %, together 5.5
-# times the throughput at full load) over the sum of the watts at those loads and at active idle.
+# SPECpower_ssj2008's result: ssj_ops summed over ten loads, by watts summed over these and active
+# idle. The loads (100 % … 10 %) add up to 5.5 times full load.
 _LOADS_IN_FULL_LOADS = 5.5
 _CPU_NOISE = frozenset({"r", "tm", "cpu", "intel", "amd", "processor"})
 Words = tuple[str, ...]
@@ -19,10 +19,10 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A whole server, measured at the wall without GPUs."""
+    """A whole server without GPUs, measured at the wall."""
 
     name: str
-    cpus: tuple[Words, ...]  # words that a name of its CPU model holds, in order
+    cpus: tuple[Words, ...]  # words of its CPU model's names, in order
     cores: int
     threads: int  # logical CPUs, what Kubernetes counts
     curve: PowerCurve
@@ -32,7 +32,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """What one vCPU of a cloud instance draws and does."""
+    """Power and speed of one vCPU of a cloud instance."""
 
     name: str
     curve: PowerCurve  # per vCPU
@@ -42,10 +42,10 @@ class Architecture:
 
 @dataclass(frozen=True, slots=True)
 class KnownGpu:
-    """One GPU: watts idle and at its power limit."""
+    """One GPU: watts when idle and at its power limit."""
 
     name: str
-    product: frozenset[str]  # words that its product name holds
+    product: frozenset[str]  # words of its product name
     idle_w: float
     peak_w: float
     source: str
@@ -53,7 +53,7 @@ class KnownGpu:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All that is known about hardware."""
+    """All known hardware."""
 
     machines: Mapping[str, Machine] = field(repr=False)
     families: Mapping[str, Architecture] = field(repr=False)  # by instance family: aws:m5
@@ -64,14 +64,14 @@ class Catalogue:
 
 
 def cpu_words(text: str) -> Words:
-    """Return the words of a CPU's name: lower case, maker and filler left out."""
+    """Return the words of a CPU's name in lower case, without maker and filler."""
     spaced = re.sub(r"(epyc|xeon|platinum|gold|altra)(?=\d)", r"\1 ", text.lower())
     return tuple(word for word in re.findall(r"[a-z0-9]+", spaced) if word not in _CPU_NOISE)
 
 
 @cache
 def shipped_catalogue() -> Catalogue:
-    """Return the catalogue in the package, read once."""
+    """Return the catalogue shipped in the package, read once."""
     text = resources.files("greensched_core.power").joinpath("catalogue.toml").read_text("utf-8")
     return _catalogue(tomllib.loads(text))
 

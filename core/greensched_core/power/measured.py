@@ -1,4 +1,4 @@
-"""Measured watts and utilisation of nodes, read from Prometheus off the request path."""
+"""Measured watts and utilisation of nodes, read from Prometheus outside of requests."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -9,17 +9,17 @@ from greensched_core.power.node_readings import node_utilisation, node_watts, qu
 from greensched_core.power.prometheus import PrometheusApi, PrometheusUnreachable, Sample
 from greensched_core.signals.readings import Reading
 
-_AT_ONCE = 4  # questions in flight; Prometheus runs 20 queries at a time for everybody
+_AT_ONCE = 4  # concurrent queries; Prometheus runs 20 at a time for all its clients
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPower:
-    """What the meters said at one time; a node without a meter is absent."""
+    """The readings of all meters at one time; a node without a meter is absent."""
 
     read_at: float  # seconds since the Unix epoch, by our clock
     watts: Mapping[str, Reading]  # by node name
     utilisation: Mapping[str, Reading]  # 0 … 1, by node name
-    faults: tuple[str, ...] = ()  # questions that got no answer
+    faults: tuple[str, ...] = ()  # queries that failed
 
 
 def _no_cores(node: str) -> None:
@@ -27,7 +27,7 @@ def _no_cores(node: str) -> None:
 
 
 class PowerReader:
-    """Reads every meter that one Prometheus server knows."""
+    """Reads all meters from one Prometheus server."""
 
     def __init__(
         self,
@@ -36,13 +36,13 @@ class PowerReader:
         window_s: float = 120.0,
         cpu_cores: Callable[[str], float | None] = _no_cores,
     ) -> None:
-        """`window_s`: rates are means over it; `cpu_cores` tells the CPUs of a node."""
+        """Rates are means over `window_s`; `cpu_cores` returns the CPUs of a node."""
         self._prometheus = prometheus
         self._queries = queries(window_s)
         self._cpu_cores = cpu_cores
 
     async def read(self, now: float) -> MeasuredPower:
-        """Return what is measured at `now`; raise SignalUnavailable when nothing was answered."""
+        """Return the readings at `now`; raise SignalUnavailable if all queries failed."""
         gate = asyncio.Semaphore(_AT_ONCE)
         unreachable: PrometheusUnreachable | None = None
 

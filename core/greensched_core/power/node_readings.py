@@ -1,8 +1,7 @@
-"""What meters say of nodes: which questions to ask Prometheus, and which answer counts.
+"""Readings of nodes: the Prometheus queries, and which answer counts.
 
-Zones overlap, so one CPU meter counts per node, and GPU meters come on top of those that do not see
-GPUs. The names of utilisation's series are those of node_exporter, and of the kubelet's
-/metrics/resource.
+Meters' zones overlap, so one CPU meter counts per node. GPU meters are added to meters that do not
+see GPUs. Utilisation uses series of node_exporter and of the kubelet's /metrics/resource.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,23 +22,23 @@ _UTILISATION = {
 def queries(
     window_s: float = 120.0, meters: Iterable[NodeMeter] = (*NODE_METERS, *GPU_METERS)
 ) -> dict[str, str]:
-    """Return the PromQL of each question by its name; rates over `window_s`, four scrapes or more.
+    """Return all PromQL queries by name; rates are over `window_s`, at least four scrapes.
 
-    Raises ValueError when two meters call different questions by one name.
+    Raises ValueError if two meters use one name for different queries.
     """
     asked: dict[str, str] = {}
     for meter in meters:
         for name, query in meter.questions.items():
             if asked.setdefault(name, query) != query:
-                raise ValueError(f"{meter.source} asks another question that is called {name}")
+                raise ValueError(f"{meter.source}: another meter has a different question {name}")
     asked |= _UTILISATION
     return {name: query.replace("$window", f"{window_s:.0f}s") for name, query in asked.items()}
 
 
 def node_watts(answers: Answers) -> dict[str, Reading]:
-    """Return each node's watts by the first meter that has it, GPUs included where metered.
+    """Return each node's watts by the first meter that has it, with GPUs if metered.
 
-    0 W of a CPU is no sample: virtual machines show counters that stand still.
+    0 W of a CPU does not count: in virtual machines the counters stand still.
     """
     taken_at = _taken_at(answers)
     gpus = _gpu_watts(answers)
@@ -57,7 +56,7 @@ def node_watts(answers: Answers) -> dict[str, Reading]:
 
 
 def _gpu_watts(answers: Answers) -> dict[str, tuple[str, float]]:
-    """Return the GPUs' watts by node, with the source: the first meter's that has them."""
+    """Return source and watts of each node's GPUs by the first meter that has them."""
     gpus: dict[str, tuple[str, float]] = {}
     for meter in GPU_METERS:
         for node, watts in meter.watts(answers).items():
@@ -70,8 +69,8 @@ def node_utilisation(
 ) -> dict[str, Reading]:
     """Return each node's CPU utilisation 0 … 1 by the first source that has it.
 
-    Order: greensched, node_exporter, kubelet. The kubelet counts cores in use: they are divided by
-    `cpu_cores` of its name, else by kube-state-metrics' capacity, else left out.
+    Order: greensched, node_exporter, kubelet. The kubelet counts cores in use, which are divided
+    by `cpu_cores` of the node, else by kube-state-metrics' capacity. Without both it is left out.
     """
     taken_at = _taken_at(answers)
     capacity = by_node(answers.get("capacity", ()))
@@ -93,5 +92,5 @@ def node_utilisation(
 
 
 def _taken_at(answers: Answers) -> float:
-    """Return the earliest evaluation time, 0 without any sample."""
+    """Return the earliest evaluation time; 0 without samples."""
     return min((found[0].taken_at for found in answers.values() if found), default=0.0)

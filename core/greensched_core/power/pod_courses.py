@@ -1,23 +1,23 @@
-"""What one pod took while it ran, out of the points that a meter left in Prometheus.
+"""A pod's energy during its run, from a meter's points in Prometheus.
 
-A meter sees a run from about its first scrape to its last: what it saw is told as it is, and how
-much of the run's time that covers.
+A meter sees a run from about its first scrape to its last. The functions return the energy that it
+saw, and the share of the run's time that this covers.
 """
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-# Scrapes are at most a minute apart, and may be late: a counter that first shows within this time
-# of a pod's start began with it, and one that is set back was so between two scrapes.
-BLINK_S = 90.0
+# Scrapes are at most a minute apart, and may be late. A counter that first appears within this time
+# of a pod's start began with the pod; a reset happened between two scrapes this close.
+LONGEST_GAP_S = 90.0
 
-Point = tuple[float, float]  # seconds since the Unix epoch, value; times rise
+Point = tuple[float, float]  # seconds since the Unix epoch, value; in order of time
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Energy that was taken between two times."""
+    """Energy used between two times."""
 
     begin_s: float  # seconds since the Unix epoch
     until_s: float
@@ -25,10 +25,10 @@ class Piece:
 
 
 def counter_pieces(points: Sequence[Point], begin_s: float, until_s: float) -> list[Piece]:
-    """Return what was taken between the points of a counter of joules that begins at 0 with a run.
+    """Return the energy between the points of a counter of joules that begins at 0 with a run.
 
-    A counter that is set back goes on from 0. What stands past the run's end was taken until then:
-    Kepler shows a pod that has ended once more. Spans that nobody saw are left out.
+    After a reset the counter goes on from 0. Energy of points after the run's end counts until the
+    end: Kepler shows an ended pod once more. Spans that the meter did not see are left out.
     """
     pieces: list[Piece] = []
     before: Point | None = None
@@ -36,10 +36,10 @@ def counter_pieces(points: Sequence[Point], begin_s: float, until_s: float) -> l
         if not math.isfinite(joules) or joules < 0:
             continue
         since_s, known_j = before or (begin_s, 0.0)
-        is_seen = at_s - since_s <= BLINK_S
+        is_seen = at_s - since_s <= LONGEST_GAP_S
         if before is not None and joules >= known_j:
             taken_j: float | None = joules - known_j
-        else:  # it begins, or begins anew
+        else:  # the counter begins, or was reset
             taken_j = joules if is_seen else None
         if taken_j is not None:
             begin, until = _within(since_s, at_s, begin_s, until_s)
@@ -51,7 +51,7 @@ def counter_pieces(points: Sequence[Point], begin_s: float, until_s: float) -> l
 def gauge_pieces(
     points: Sequence[Point], begin_s: float, until_s: float, step_s: float
 ) -> list[Piece]:
-    """Return what was taken by watts, each of which held for the `step_s` before its point."""
+    """Return the energy of points in watts, each of which held for the `step_s` before it."""
     pieces = []
     for at_s, watts in points:
         begin, until = _within(at_s - step_s, at_s, begin_s, until_s)
@@ -61,7 +61,7 @@ def gauge_pieces(
 
 
 def share_seen(pieces: Iterable[Piece], begin_s: float, until_s: float) -> float:
-    """Return the share of a run's time, 0 … 1, in which at least one piece lies."""
+    """Return the share of a run's time, 0 … 1, that the pieces cover."""
     if until_s <= begin_s:  # both within one second of the API server's clock
         return 1.0 if any(True for _ in pieces) else 0.0
     seen_s, last_s = 0.0, begin_s
@@ -72,7 +72,7 @@ def share_seen(pieces: Iterable[Piece], begin_s: float, until_s: float) -> float
 
 
 def scaled(pieces: Iterable[Piece], factor: float) -> list[Piece]:
-    """Return the pieces with so many times their energy."""
+    """Return the pieces with `factor` times their energy."""
     return [Piece(each.begin_s, each.until_s, each.energy_j * factor) for each in pieces]
 
 
@@ -82,5 +82,5 @@ def energy_j(pieces: Iterable[Piece]) -> float:
 
 
 def _within(since_s: float, at_s: float, begin_s: float, until_s: float) -> Point:
-    """Cut a span to a run."""
+    """Clip a span to a run."""
     return min(max(since_s, begin_s), until_s), min(max(at_s, begin_s), until_s)

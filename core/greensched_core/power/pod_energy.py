@@ -1,6 +1,6 @@
-"""What pods took from start to end, by the first meter that saw them, read from Prometheus.
+"""Energy of pods from start to end, by the first meter that saw them, read from Prometheus.
 
-The kubelet's word, an estimate, counts where no meter saw a run.
+If no meter saw a run, the kubelet's estimate counts.
 """
 
 import math
@@ -15,12 +15,12 @@ from greensched_core.power.prometheus import PrometheusApi
 
 _MOST_POINTS = 240
 _SHORTEST_STEP_S = 5.0
-_AT_ONCE = 20  # pods in one question: it fits into an address
+_AT_ONCE = 20  # pods in one query, so that it fits into a URL
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPods:
-    """What pods took, by UID: pieces that make up their whole runs."""
+    """Energy of pods by UID, in pieces that make up their whole runs."""
 
     meter: str  # its name
     pieces: Mapping[str, Sequence[Piece]]
@@ -33,35 +33,35 @@ async def measured_pods(
     with_gpus: bool = False,
     meters: Sequence[PodMeter] = POD_METERS,
 ) -> MeasuredPods | None:
-    """Return what pods of one namespace took by the first meter that saw nearly all of their time.
+    """Return the energy of one namespace's pods by the first meter that saw nearly all their time.
 
-    What it missed is taken to be as the rest. None where there is none, `with_gpus` none that saw
-    the GPUs too. Raises SignalUnavailable with the reason.
+    The time that it missed counts like the rest. None if no meter did; `with_gpus` requires a meter
+    that sees GPUs. Raises SignalUnavailable with the reason.
     """
     for meter in meters:
         if with_gpus and not meter.sees_gpus:
             continue
         pieces: dict[str, list[Piece]] = {}
-        for some in _some_at_a_time(runs):
-            length_s = max(run.until_s for run in some) - min(run.begin_s for run in some)
-            pieces |= await meter.pieces(prometheus, some, step_of(length_s), with_gpus)
+        for batch in _batches(runs):
+            length_s = max(run.until_s for run in batch) - min(run.begin_s for run in batch)
+            pieces |= await meter.pieces(prometheus, batch, step_of(length_s), with_gpus)
         seen = _seen(runs, pieces)
-        # 0 J is no measurement: virtual machines show counters that stand still.
+        # 0 J is not a measurement: in virtual machines the counters stand still.
         if seen >= LEAST_SEEN and any(map(energy_j, pieces.values())):
             whole = {uid: scaled(mine, 1.0 / seen) for uid, mine in pieces.items()}
             return MeasuredPods(meter.name, whole)
     return None
 
 
-def _some_at_a_time(runs: Sequence[PodRun]) -> Iterator[Sequence[PodRun]]:
-    """Yield neighbours in time together, so that steps are as short as their runs."""
+def _batches(runs: Sequence[PodRun]) -> Iterator[Sequence[PodRun]]:
+    """Yield batches of runs that are close in time, so that query steps stay short."""
     by_time = sorted(runs, key=lambda run: run.begin_s)
     for begin in range(0, len(by_time), _AT_ONCE):
         yield by_time[begin : begin + _AT_ONCE]
 
 
 def _seen(runs: Sequence[PodRun], pieces: Mapping[str, Sequence[Piece]]) -> float:
-    """Return the share of all pods' time that was seen; pods of no time count as a second."""
+    """Return the share of all pods' time that was seen; a run counts as at least a second."""
     whole = seen = 0.0
     for run in runs:
         length_s = max(run.until_s - run.begin_s, 1.0)
@@ -71,5 +71,5 @@ def _seen(runs: Sequence[PodRun], pieces: Mapping[str, Sequence[Piece]]) -> floa
 
 
 def step_of(length_s: float) -> float:
-    """Return seconds between two points of runs of this length in all."""
+    """Return the seconds between points for runs that span `length_s` together."""
     return max(math.ceil(length_s / _MOST_POINTS), _SHORTEST_STEP_S)

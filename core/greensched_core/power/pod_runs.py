@@ -1,4 +1,4 @@
-"""The runs of pods that meters are asked about."""
+"""Runs of pods whose energy is looked up."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ class PodRun:
     name: str
     begin_s: float  # seconds since the Unix epoch
     until_s: float
-    node: Node | None = None  # None: not known, and what goes by its curve cannot be told
+    node: Node | None = None  # None: unknown, so estimates by its curve are not possible
 
 
 def any_of(names: Iterable[str]) -> str:
-    """Return the regular expression of names of Kubernetes: letters, digits, `-` and `.`."""
+    """Return a regular expression of Kubernetes names (letters, digits, `-` and `.`)."""
     return "|".join(name.replace(".", "[.]") for name in names)

@@ -1,4 +1,4 @@
-"""Prometheus' HTTP API: a query now or over time, its samples, or the reason why not."""
+"""Prometheus' HTTP API: instant and range queries."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _MOST_ERROR_CHARACTERS = 200
 
 
 class PrometheusUnreachable(SignalUnavailable):
-    """No answer at all: the next question would fare no better."""
+    """Prometheus gives no answer at all, so further queries would fail too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Sample:
     """One series of an instant vector."""
 
     labels: dict[str, str]
-    value: float  # NaN and infinities as Prometheus writes them
+    value: float  # may be NaN or infinite
     taken_at: float  # when the query was evaluated, seconds since the Unix epoch
 
 
@@ -32,7 +32,7 @@ class Track:
     """One series of a range query."""
 
     labels: dict[str, str]
-    points: tuple[tuple[float, float], ...]  # seconds since the Unix epoch, value; times rise
+    points: tuple[tuple[float, float], ...]  # seconds since the Unix epoch, value; in order of time
 
 
 class _Series(msgspec.Struct):
@@ -67,7 +67,7 @@ _ANSWER = msgspec.json.Decoder(_Answer)
 
 
 class PrometheusApi:
-    """Asks one Prometheus server; the caller opens and closes the HTTP client."""
+    """Queries one Prometheus server; the caller opens and closes the HTTP client."""
 
     def __init__(self, http: httpx.AsyncClient, base_url: str, *, timeout_s: float = 5.0) -> None:
         self._http = http
@@ -80,7 +80,7 @@ class PrometheusApi:
         return _read(answer, _samples)
 
     async def over(self, query: str, begin_s: float, until_s: float, step_s: float) -> list[Track]:
-        """Return what a PromQL query gives at each step, seconds since the Unix epoch.
+        """Return the values of a PromQL query at each step; times in seconds since the Unix epoch.
 
         Raises SignalUnavailable with the reason.
         """
@@ -88,12 +88,12 @@ class PrometheusApi:
         answer = await self._ask("query_range", {"query": query, **times})
         return _read(answer, _tracks)
 
-    async def _ask(self, what: str, asked: dict[str, str]) -> httpx.Response:
-        url = f"{self._url}/{what}"
+    async def _ask(self, endpoint: str, parameters: dict[str, str]) -> httpx.Response:
+        url = f"{self._url}/{endpoint}"
         try:
             return await self._http.get(
                 url,
-                params={**asked, "timeout": f"{self._timeout_s:g}s"},
+                params={**parameters, "timeout": f"{self._timeout_s:g}s"},
                 timeout=self._timeout_s,
                 follow_redirects=False,
             )
@@ -115,7 +115,7 @@ def _read(
         if decoded.status == "success" and decoded.data is not None:
             return result(decoded.data)
         reason = f"{decoded.errorType}: {decoded.error}"
-    # ValueError: also a value that is no number; RecursionError: nested beyond all reason
+    # ValueError: also a value that is not a number; RecursionError: too deep nesting
     except (msgspec.DecodeError, ValueError, RecursionError) as fault:
         reason = f"the answer is not JSON of a vector or matrix ({fault})"
     raise SignalUnavailable(

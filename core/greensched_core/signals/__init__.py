@@ -1,1 +1,1 @@
-"""What the grid says: carbon and price by zone, dated, with a fallback for each."""
+"""Signals of the grid: carbon and price by zone with their age, and a fallback for each."""

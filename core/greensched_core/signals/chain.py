@@ -1,6 +1,6 @@
-"""What is known of each zone now: fresh GridSignal, last good values, static table, in that order.
+"""Finds each zone's signals: a fresh GridSignal, else last good values, else the static table.
 
-Each signal falls back on its own: carbon may be fresh where the price is absent.
+Each signal falls back separately: carbon may be fresh while the price is absent.
 """
 
 import math
@@ -42,13 +42,13 @@ class _Held:
     good_until: float
 
     def is_fresh(self, now: float) -> bool:
-        """Tell whether it is the object's own word and young enough."""
+        """Return whether the object still has these values and they are young enough."""
         return now <= self.fresh_until
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """One signal of a zone over time, as a GridSignal gave it."""
+    """One signal of a zone over time, from a GridSignal."""
 
     series: SignalSeries
     factor: float  # exchange rate; 1 for carbon
@@ -69,7 +69,7 @@ def _ignore(*_: object) -> None:
 
 
 class GridSignals:
-    """The zones' signals; the watch feeds it, requests ask it. Not for several threads at once."""
+    """The zones' signals; the watch writes them, requests read them. Not thread-safe."""
 
     def __init__(
         self,
@@ -89,17 +89,17 @@ class GridSignals:
         self._carbon: dict[str, _Held] = {}  # by `object_name` of the zone
         self._price: dict[str, _Held] = {}
         self._static_of: dict[str, tuple[SignalState, SignalState]] = {}
-        self._zone_of: dict[str, str] = {}  # metadata.name to zone, both as object names
-        self._sweep_at = -math.inf  # when values too old are next dropped; epoch seconds
+        self._zone_of: dict[str, str] = {}  # zone by metadata.name, both as object names
+        self._sweep_at = -math.inf  # when to drop old values next; epoch seconds
 
     @property
     def held_zones(self) -> frozenset[str]:
-        """The zones (as object names) that a value of a GridSignal is kept for."""
+        """The zones (as object names) with a value from a GridSignal."""
         return frozenset(self._carbon.keys() | self._price.keys())
 
     @property
     def currency(self) -> str:
-        """The currency of every price given out."""
+        """The currency of all returned prices."""
         return self._currencies.target
 
     def upsert(self, name: str, raw: object, now: float) -> tuple[SignalFault, ...]:
@@ -110,7 +110,7 @@ class GridSignals:
             self.delete(name)
         self._zone_of[name] = zone
         if forecast is None:
-            self._set_aside(zone)
+            self._expire(zone)
         else:
             faults += self._hold(zone, forecast, now)
         for fault in faults:
@@ -119,16 +119,16 @@ class GridSignals:
         return faults
 
     def delete(self, name: str) -> None:
-        """Forget the object; its values stay as last good ones until they are too old."""
-        self._set_aside(self._zone_of.pop(name, name))
+        """Forget the object; its values stay the last good ones until they are too old."""
+        self._expire(self._zone_of.pop(name, name))
 
     def keep_only(self, names: Iterable[str]) -> None:
-        """Delete every object that is not among `names`, as a new list of them tells."""
+        """Delete every object that is not in `names`, the result of a new list."""
         for name in self._zone_of.keys() - set(names):
             self.delete(name)
 
     def zone(self, zone: str, now: float) -> ZoneSignal:
-        """Return what is known of a zone at `now`; "" is an unknown zone."""
+        """Return a zone's signals at `now`; "" is an unknown zone."""
         name = object_name(zone)
         held_carbon = _good(self._carbon, name, now)
         held_price = _good(self._price, name, now)
@@ -144,7 +144,7 @@ class GridSignals:
     ) -> tuple[list[float], list[float]]:
         """Return the means over [now, now + runtime_s] of carbon (g/kWh) and price (per MWh).
 
-        One entry per zone; NaN is no data.
+        One entry per zone; NaN means no data.
         """
         until = now + max(runtime_s, 0.0)
         names = [object_name(zone) for zone in zones]
@@ -152,7 +152,7 @@ class GridSignals:
         return carbon, self._means("price", self._price, names, now, until)
 
     def forecasts(self, zone: str, now: float) -> tuple[Forecast | None, Forecast | None]:
-        """Return carbon and price of a zone over time; None where there is but a static value."""
+        """Return carbon and price of a zone over time; None if there is only a static value."""
         name = object_name(zone)
         carbon, price = (_good(known, name, now) for known in (self._carbon, self._price))
         return _forecast(carbon), _forecast(price)
@@ -180,7 +180,7 @@ class GridSignals:
                 state = self._static_states(name)[kind == "price"]
                 means.append(math.nan if state.value is None else state.value)
                 steps.append(state.step)
-        if fresh:  # counted apart: hashing an enum member takes as long as a mean
+        if fresh:  # counted separately: hashing an enum member takes as long as a mean
             self._count_steps(kind, Step.GRID_SIGNAL, fresh)
         for step, count in Counter(steps).items():
             self._count_steps(kind, step, count)
@@ -215,7 +215,7 @@ class GridSignals:
         origin: SignalOrigin,
     ) -> None:
         if series is None:
-            _not_live(known, zone)
+            _expire_signal(known, zone)
             return
         known_at = min(origin.observed_at, series.end)
         known[zone] = _Held(
@@ -229,9 +229,9 @@ class GridSignals:
         )
 
     def _drop_too_old(self, now: float) -> None:
-        """Forget values that nobody will be given again, so that zones that went do not pile up.
+        """Drop values that are too old to be used, so that deleted zones do not pile up.
 
-        Only every `fresh_s`, since this walks over all zones.
+        Runs only every `fresh_s`, since it visits all zones.
         """
         if now < self._sweep_at:
             return
@@ -240,9 +240,9 @@ class GridSignals:
             for zone in [zone for zone, held in known.items() if now > held.good_until]:
                 del known[zone]
 
-    def _set_aside(self, zone: str) -> None:
-        _not_live(self._carbon, zone)
-        _not_live(self._price, zone)
+    def _expire(self, zone: str) -> None:
+        _expire_signal(self._carbon, zone)
+        _expire_signal(self._price, zone)
 
     def _state(self, held: _Held, now: float) -> SignalState:
         return SignalState(
@@ -254,7 +254,7 @@ class GridSignals:
         )
 
     def _static_states(self, name: str) -> tuple[SignalState, SignalState]:
-        """Return carbon and price of the static table, worked out once per zone."""
+        """Return carbon and price of the static table, computed once per zone."""
         states = self._static_of.get(name)
         if states is None:
             zone, default = self._static.find(name), self._static.default
@@ -303,7 +303,7 @@ def _forecast(held: _Held | None) -> Forecast | None:
     return Forecast(held.series, held.factor, held.known_at, held.source)
 
 
-def _not_live(known: dict[str, _Held], zone: str) -> None:
+def _expire_signal(known: dict[str, _Held], zone: str) -> None:
     held = known.get(zone)
     if held is not None:
         known[zone] = replace(held, fresh_until=-math.inf)

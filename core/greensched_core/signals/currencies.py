@@ -1,4 +1,4 @@
-"""Prices in one currency: exchange rates come from the settings, never from the web."""
+"""Converts prices to one currency; exchange rates come only from the settings."""
 
 import math
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from greensched_core.errors import BadInput
 
 @dataclass(frozen=True)
 class Currencies:
-    """The currency of all our prices, and what one unit of each other currency is worth in it.
+    """The currency of all our prices, and the exchange rates to it.
 
     Raises BadInput for a rate that is not finite and above zero.
     """
@@ -26,9 +26,9 @@ class Currencies:
                 )
 
     def rate(self, currency: str) -> float | None:
-        """Return the worth of one unit of `currency` in the target, None when no rate is given.
+        """Return the worth of one unit of `currency` in the target; None if no rate is given.
 
-        A price without a currency is taken to be in the target currency already.
+        A price without a currency counts as in the target currency.
         """
         if currency in ("", self.target):
             return 1.0

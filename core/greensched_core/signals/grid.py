@@ -1,4 +1,4 @@
-"""GridSignal objects ↔ ZoneForecast: what a zone's source said, slot by slot."""
+"""Converts between GridSignal objects and ZoneForecast: a zone's carbon and price by slot."""
 
 import math
 import reprlib
@@ -14,9 +14,9 @@ from greensched_core.errors import BadInput
 from greensched_core.signals.series import SignalSeries
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
 
-MOST_GRAMS_PER_KWH = 10_000.0  # as the CRD; the dirtiest coal gives about 1,500
+MOST_GRAMS_PER_KWH = 10_000.0  # same as the CRD; the dirtiest coal has about 1,500
 _MOST_PER_MWH = 1e9  # keeps integrals finite; the record price is about 2e4
-_CLOCK_SKEW_S = 300.0  # observedAt may lie this far ahead of our clock
+_CLOCK_SKEW_S = 300.0  # observedAt may be this far ahead of our clock
 
 
 class GridFault(StrEnum):
@@ -27,18 +27,18 @@ class GridFault(StrEnum):
     ABSENT = "absent"  # neither carbon nor price in it
     BAD_TIMESTAMP = "bad-timestamp"
     FUTURE = "future"  # observed later than now
-    BAD_NUMBER = "bad-number"  # no number, not finite, beyond reason
+    BAD_NUMBER = "bad-number"  # not a number, not finite, or implausible
     NEGATIVE_CARBON = "negative-carbon"
     ALL_ZERO = "all-zero"  # providers send zeros for "no data" (WattTime did)
     UNSORTED = "unsorted"
-    DUPLICATE = "duplicate"  # two slots with one start: the later one in the list counts
+    DUPLICATE = "duplicate"  # two slots with one start; the later in the list counts
     UNKNOWN_CURRENCY = "unknown-currency"  # no exchange rate
     STALE = "stale"
 
 
 @dataclass(frozen=True, slots=True)
 class SignalFault:
-    """One thing wrong with a GridSignal: a reason to count by, and a sentence to read."""
+    """One fault of a GridSignal: a reason to count by, and a sentence to read."""
 
     reason: GridFault
     text: str
@@ -46,7 +46,7 @@ class SignalFault:
 
 @dataclass(frozen=True, slots=True)
 class GridSlot:
-    """What holds from `start` until the next slot; None is no data, never zero."""
+    """The values from `start` until the next slot; None, never 0, means no data."""
 
     start: float  # seconds since the Unix epoch
     carbon_g_per_kwh: float | None
@@ -55,40 +55,41 @@ class GridSlot:
 
 @dataclass(frozen=True, slots=True)
 class SignalOrigin:
-    """Where one signal of a zone comes from: carbon and price may have a provider each."""
+    """The source of one signal of a zone; carbon and price may have different providers."""
 
     source: str
     observed_at: float  # when the source was read, seconds since the Unix epoch
-    end: float | None = None  # until when its last slot holds
+    end: float | None = None  # end of its last slot
     is_estimated: bool = False  # the source estimated the current value
-    currency: str = ""  # ISO 4217 of a price; "" when not said
+    currency: str = ""  # ISO 4217 of a price; "" if unknown
 
 
 @dataclass(frozen=True, slots=True)
 class ZoneForecast:
-    """Carbon and price of one zone, now and ahead; without origins of their own both are from
-    `source`, observed at `observed_at`.
+    """Carbon and price of one zone, current and forecast.
+
+    A signal without its own origin is from `source`, observed at `observed_at`.
     """
 
     zone: str
-    currency: str  # ISO 4217 of the prices; "" when not said
+    currency: str  # ISO 4217 of the prices; "" if unknown
     observed_at: float  # when the source was read, seconds since the Unix epoch
     source: str
     current: GridSlot | None
-    forecast: tuple[GridSlot, ...]  # by rising start
-    forecast_end: float | None = None  # until when the last slot holds
+    forecast: tuple[GridSlot, ...]  # by ascending start
+    forecast_end: float | None = None  # end of the last slot
     is_estimated: bool = False  # the source estimated the current values
     own_carbon_origin: SignalOrigin | None = None
     own_price_origin: SignalOrigin | None = None
 
     @property
     def carbon_origin(self) -> SignalOrigin:
-        """Where the carbon intensity comes from."""
+        """The origin of the carbon intensity."""
         return self.own_carbon_origin or self._origin()
 
     @property
     def price_origin(self) -> SignalOrigin:
-        """Where the price comes from."""
+        """The origin of the price."""
         return self.own_price_origin or self._origin()
 
     def _origin(self) -> SignalOrigin:
@@ -97,13 +98,13 @@ class ZoneForecast:
         )
 
     def carbon(self) -> SignalSeries | None:
-        """Return the carbon intensity in g/kWh over time, None without any value."""
+        """Return the carbon intensity in g/kWh over time; None without any value."""
         return self._series([slot.carbon_g_per_kwh for slot in self.forecast],
                             self.current.carbon_g_per_kwh if self.current else None,
                             self.carbon_origin.end)  # fmt: skip
 
     def price(self) -> SignalSeries | None:
-        """Return the price per MWh in `currency` over time, None without any value."""
+        """Return the price per MWh in `currency` over time; None without any value."""
         return self._series([slot.price_per_mwh for slot in self.forecast],
                             self.current.price_per_mwh if self.current else None,
                             self.price_origin.end)  # fmt: skip
@@ -113,7 +114,7 @@ class ZoneForecast:
     ) -> SignalSeries | None:
         slots = {slot.start: value for slot, value in zip(self.forecast, ahead, strict=True)}
         if self.current is not None and now is not None:
-            slots[self.current.start] = now  # it cuts into the slot that it falls in
+            slots[self.current.start] = now  # it splits the forecast slot that it falls in
         if all(value is None for value in slots.values()):
             return None
         last = math.inf if end is None else end  # the other signal may be known for longer
@@ -122,9 +123,9 @@ class ZoneForecast:
 
 
 def to_status(forecast: ZoneForecast) -> dict[str, Any]:
-    """Return the status of a GridSignal that says the same; raise BadInput for a time out of range.
+    """Return the forecast as the status of a GridSignal; raise BadInput for a time out of range.
 
-    `parse_grid_signal` of it gives back an equal forecast, to the microsecond.
+    `parse_grid_signal` of it returns an equal forecast, to the microsecond.
     """
     status: dict[str, Any] = {
         "observedAt": format_timestamp(forecast.observed_at),
@@ -162,19 +163,19 @@ def _origin_status(origin: SignalOrigin) -> dict[str, Any]:
     return status
 
 
-@lru_cache(maxsize=4096)  # asked for each zone on each request
+@lru_cache(maxsize=4096)  # called for each zone on each request
 def object_name(zone: str) -> str:
-    """Return the metadata.name of a zone's GridSignal, by which zones are compared as well."""
+    """Return the metadata.name of a zone's GridSignal; zones are compared by it too."""
     return zone.lower().replace("_", "-")
 
 
 def parse_grid_signal(
     raw: object, received_at: float
 ) -> tuple[ZoneForecast | None, tuple[SignalFault, ...]]:
-    """Read a GridSignal (JSON bytes or decoded) and say what was wrong; never raises.
+    """Read a GridSignal (JSON bytes or decoded) and return its faults; never raises.
 
-    What cannot be read counts as no data. None when the zone, the time of observation or all
-    values are missing.
+    What cannot be read counts as no data. The forecast is None if the zone, the time of
+    observation or all values are missing.
     """
     reader = _Reader()
     try:
@@ -186,7 +187,7 @@ def parse_grid_signal(
 
 
 class _Reader:
-    """Reads one object and gathers its faults."""
+    """Reads one object and collects its faults."""
 
     def __init__(self) -> None:
         self.faults: list[SignalFault] = []
@@ -238,7 +239,7 @@ class _Reader:
     def _origin(
         self, status: Mapping[str, Any], name: str, currency: str, received_at: float
     ) -> SignalOrigin | None:
-        """Return one signal's own origin; None where it says no time of its own."""
+        """Return the origin of one signal; None if it has no time of observation."""
         where = f"status.{name}."
         part = self._part(status, name)
         observed_at = self._time(part, "observedAt", where)
@@ -253,7 +254,7 @@ class _Reader:
         )
 
     def _past(self, observed_at: float, received_at: float, where: str) -> float:
-        """Return a time of observation that is not ahead of our clock."""
+        """Return the time of observation, at most that of receipt; add a fault if far ahead."""
         if observed_at > received_at + _CLOCK_SKEW_S:
             ahead_s = observed_at - received_at
             self.fault(GridFault.FUTURE, f"{where} is {ahead_s:.0f} s ahead of our clock: "
@@ -353,7 +354,7 @@ def _dropped_carbon(slots: Iterable[GridSlot]) -> list[GridSlot]:
 
 
 def _values(slot: GridSlot) -> dict[str, float]:
-    """Return the values as the object spells them; no data is left out."""
+    """Return the values by their names in the object, without missing ones."""
     values = {
         "carbonGramsPerKwh": slot.carbon_g_per_kwh,
         "pricePerMwh": slot.price_per_mwh,

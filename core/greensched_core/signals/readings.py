@@ -1,4 +1,4 @@
-"""Dated values: nothing measured or fetched travels without its age and its source."""
+"""Values with age and source, for everything that is measured or fetched."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ RATIO = "ratio"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One value with its age and source, so that nobody mistakes stale for fresh."""
+    """One value with its age and source, so that a stale value is recognised."""
 
     value: float
     unit: str
@@ -19,5 +19,5 @@ class Reading:
     estimated: bool = False
 
     def age_s(self, now: float) -> float:
-        """Return the seconds since it was taken; a reading from the future has age 0."""
+        """Return the seconds since the reading was taken; 0 if that is in the future."""
         return max(now - self.taken_at, 0.0)

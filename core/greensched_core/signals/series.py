@@ -1,4 +1,4 @@
-"""A step series over time: each value holds until the next start; integrals are exact."""
+"""Step series over time: each value holds until the next start; integrals are exact."""
 
 import math
 from bisect import bisect_right
@@ -9,15 +9,15 @@ from greensched_core.units import SECONDS_PER_HOUR
 
 _DAY_S = 86_400.0
 _HOURS = 24
-_ONLY_SLOT_S = SECONDS_PER_HOUR  # how long a lone slot holds when nothing says
+_ONLY_SLOT_S = SECONDS_PER_HOUR  # length of a single slot without an end
 Interval = tuple[float, float, float]  # start, end, value
 
 
 class SignalSeries:
     """One signal of one zone: known step values, and estimates around them.
 
-    Where nothing is known (holes, and after the end) it gives the mean of the same UTC hour of day
-    among the known values, else the last known value before; before the start, the first value.
+    In gaps and after the end it gives the mean of the known values in the same UTC hour of day,
+    else the last known value before. Before the start it gives the first value.
     """
 
     __slots__ = (
@@ -33,9 +33,9 @@ class SignalSeries:
     def __init__(
         self, slots: Sequence[tuple[float, float | None]], end: float | None = None
     ) -> None:
-        """Take (start in epoch seconds, value or None for no data) by strictly rising start.
+        """`slots` are (start in epoch seconds, value or None), by strictly ascending start.
 
-        Raises ValueError when no slot has a value, or starts do not rise.
+        Raises ValueError if no slot has a value, or starts do not ascend.
         """
         if not any(value is not None for _, value in slots):
             raise ValueError("a series needs at least one value")
@@ -77,13 +77,13 @@ class SignalSeries:
         return min(*self._values, *self._day), max(*self._values, *self._day)
 
     def is_estimated_at(self, when: float) -> bool:
-        """Tell whether the value at `when` is an estimate instead of a known slot."""
+        """Return whether the value at `when` is an estimate and not a known slot."""
         if when >= self.end or when < self._starts[0]:
             return True
         return self._estimated[bisect_right(self._starts, when) - 1]
 
     def mean(self, begin: float, until: float) -> float:
-        """Return the time-weighted mean over [begin, until), the value at `begin` if empty."""
+        """Return the time-weighted mean over [begin, until); if empty, the value at `begin`."""
         if not until > begin:
             return self.at(begin)
         starts = self._starts
@@ -105,7 +105,7 @@ class SignalSeries:
         return self._cumulative[place] + self._values[place] * (when - self._starts[place])
 
     def _day_integral(self, when: float) -> float:
-        """Integrate the estimated day from the midnight before the end, where numbers are small."""
+        """Integrate the estimated day from the midnight before the end, to keep numbers small."""
         days, second = divmod(when - self.end // _DAY_S * _DAY_S, _DAY_S)
         hour = min(int(second // SECONDS_PER_HOUR), _HOURS - 1)
         part = self._day[hour] * (second - hour * SECONDS_PER_HOUR)
@@ -120,7 +120,7 @@ def _end(starts: Sequence[float], end: float | None) -> float:
 
 
 def _hour_means(known: Sequence[Interval]) -> list[float | None]:
-    """Return the time-weighted mean of each UTC hour of day, None where no slot touches it."""
+    """Return the time-weighted mean of each UTC hour of day; None if no slot touches it."""
     sums, seconds = [0.0] * _HOURS, [0.0] * _HOURS
     for start, stop, value in known:
         for hour, held_s in _by_hour(start, stop):
@@ -144,7 +144,7 @@ def _by_hour(start: float, stop: float) -> list[tuple[int, float]]:
 
 
 def _filled(slots: Sequence[tuple[float, float | None]], hours: list[float | None]) -> list[float]:
-    """Replace holes by the mean of their hour of day, else the value before, else the next one."""
+    """Fill gaps with the mean of their hour of day, else the value before, else the next one."""
     values: list[float] = []
     before = next(value for _, value in slots if value is not None)
     for start, value in slots:

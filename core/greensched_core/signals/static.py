@@ -1,4 +1,4 @@
-"""Carbon and price of grid zones as yearly averages: what is left when nobody says more."""
+"""Yearly averages of carbon and price by grid zone, the last fallback."""
 
 import math
 import tomllib
@@ -18,18 +18,18 @@ _SHIPPED = "static_zones.toml"
 
 @dataclass(frozen=True, slots=True)
 class StaticZone:
-    """Yearly averages of one zone; None is no data."""
+    """Yearly averages of one zone; None means no data."""
 
     zone: str
     carbon_g_per_kwh: float | None
     price_per_mwh: float | None
-    currency: str  # of the price, ISO 4217; "" when not said
+    currency: str  # of the price, ISO 4217; "" if unknown
     source: str
 
 
 @dataclass(frozen=True)
 class StaticZones:
-    """A table of zones, and what counts where a zone is in none."""
+    """A table of zones, and the default for all other zones."""
 
     zones: Mapping[str, StaticZone]  # by `object_name` of the zone
     default: StaticZone
@@ -41,7 +41,7 @@ class StaticZones:
 
 
 def load_static_zones(user_file: Path | None = None) -> StaticZones:
-    """Return the shipped table, with a user's zones and default put over it.
+    """Return the shipped table, overridden by a user's zones and default.
 
     Raises BadInput that lists every fault of the user's file.
     """
@@ -59,7 +59,7 @@ def load_static_zones(user_file: Path | None = None) -> StaticZones:
 def parse_static_zones(text: str, where: str, *, default: StaticZone | None = None) -> StaticZones:
     """Read a table of zones (TOML); raise BadInput that lists every fault in `where`.
 
-    `default` counts when the table has none of its own.
+    `default` is used if the table has none.
     """
     try:
         table = tomllib.loads(text)
@@ -86,7 +86,7 @@ def parse_static_zones(text: str, where: str, *, default: StaticZone | None = No
 
 
 def _doubled(names: Iterable[str]) -> list[str]:
-    """Return a fault for each zone that is written in two ways, as `DE` and `de`."""
+    """Return a fault for each zone that is written twice, such as `DE` and `de`."""
     first: dict[str, str] = {}
     return [
         f"zones.{name} is the same zone as zones.{first[object_name(name)]}: leave one out"

@@ -1,4 +1,4 @@
-"""Which step of the fallback chain gave what, and how old it is."""
+"""Values with the step of the fallback chain that gave them, and their age."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,21 +19,21 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AgeLimits:
-    """How long a GridSignal counts, in seconds since its source was read."""
+    """How long a GridSignal is used, in seconds since its source was read."""
 
-    fresh_s: float = 5_400.0  # sources publish hourly; half an hour late is no fault
-    last_good_s: float = 86_400.0  # a day-ahead forecast is still worth more than a yearly mean
+    fresh_s: float = 5_400.0  # sources publish hourly, up to half an hour late
+    last_good_s: float = 86_400.0  # a day-ahead forecast is still better than a yearly mean
 
 
 @dataclass(frozen=True, slots=True)
 class SignalState:
-    """One signal of a zone now, and where it comes from."""
+    """One signal of a zone now, and its source."""
 
     value: float | None  # None: no data
     step: Step
-    age_s: float | None  # since its source was read; None for static values, which have no time
+    age_s: float | None  # since its source was read; None for static values
     source: str
-    is_estimated: bool  # by the source, by us beyond its slots, or a yearly mean
+    is_estimated: bool  # by its source, by us outside its slots, or a yearly mean
 
 
 NO_DATA = SignalState(None, Step.NONE, None, "", is_estimated=False)

@@ -1,4 +1,4 @@
-"""RFC 3339 timestamps, the only way a time crosses the Kubernetes API."""
+"""RFC 3339 timestamps, the only format of times in the Kubernetes API."""
 
 import re
 from datetime import UTC, datetime
@@ -12,9 +12,9 @@ _MICROSECOND_DIGITS = 6
 
 
 def parse_timestamp(text: str) -> float:
-    """Return seconds since the Unix epoch; fractions beyond microseconds are cut.
+    """Return seconds since the Unix epoch; fractions below microseconds are cut.
 
-    Raises BadInput when `text` is not an RFC 3339 timestamp with a time zone.
+    Raises BadInput if `text` is not an RFC 3339 timestamp with a time zone.
     """
     match = _RFC3339.fullmatch(text.strip())
     if match is not None:
@@ -31,7 +31,7 @@ def parse_timestamp(text: str) -> float:
 
 
 def format_timestamp(seconds: float) -> str:
-    """Write seconds since the Unix epoch in UTC, with a fraction only where there is one.
+    """Write seconds since the Unix epoch in UTC, with a fraction only if not zero.
 
     Raises BadInput outside the years 1 to 9999.
     """
@@ -43,7 +43,7 @@ def format_timestamp(seconds: float) -> str:
 
 
 def format_micro_time(seconds: float) -> str:
-    """Write it as a MicroTime, which is what a Lease carries: always with six digits."""
+    """Write seconds as a MicroTime, as in a Lease: always with six fractional digits."""
     return _written(datetime.fromtimestamp(seconds, UTC), "microseconds")
 
 

@@ -1,4 +1,4 @@
-"""GridSignal objects as a watch brings them, into the chain of fallbacks."""
+"""Passes GridSignal objects from a watch to the signals' fallback chain."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ class _Named(msgspec.Struct):
 
 
 class SignalObject(msgspec.Struct):
-    """A GridSignal: its name, and all of it as the API server wrote it."""
+    """A GridSignal: its name, and the whole object as JSON."""
 
     metadata: _Named
     raw: bytes = b""
@@ -26,14 +26,14 @@ _decode_named = msgspec.json.Decoder(SignalObject).decode
 
 
 def decode_signal(raw: bytes | msgspec.Raw) -> SignalObject:
-    """Return a GridSignal, the reading of its values left to `GridSignals`."""
+    """Return a GridSignal; `GridSignals` reads its values later."""
     item = _decode_named(raw)
     item.raw = bytes(raw)
     return item
 
 
 class SignalSink:
-    """Keeps the grid signals."""
+    """A sink that keeps the grid signals current."""
 
     def __init__(
         self, signals: GridSignals, clock: Clock, changed: Callable[[], None] = lambda: None
@@ -45,21 +45,21 @@ class SignalSink:
         self._listed: set[str] = set()
 
     def list_began(self) -> None:
-        """A full list follows."""
+        """Begin a full list."""
         self._listed = set()
 
     def upsert(self, item: SignalObject) -> None:
-        """A GridSignal is there or has changed."""
+        """Take in a GridSignal that is new or has changed."""
         self._listed.add(item.metadata.name)
         self._signals.upsert(item.metadata.name, item.raw, self._clock.now())
         self._changed()
 
     def list_ended(self) -> None:
-        """Whatever the list did not hold is gone; its values stay as last good ones."""
+        """Drop GridSignals that were not in the list; their values stay the last good ones."""
         self._signals.keep_only(self._listed)
         self._changed()
 
     def remove(self, item: SignalObject) -> None:
-        """A GridSignal is gone."""
+        """Drop a deleted GridSignal."""
         self._signals.delete(item.metadata.name)
         self._changed()

@@ -1,4 +1,4 @@
-"""What a schedule took: energy, carbon and money, integrated exactly.
+"""Bills of schedules: energy, carbon and money, integrated exactly.
 
 Imports `costs`. Begin with `accounting.py`.
 """

@@ -1,9 +1,9 @@
-"""The bill of a recorded schedule: energy, money and carbon per node, apart by what it was doing.
+"""The bill of a recorded schedule: energy, money and carbon per node, split by its activity.
 
-Beside it the active part's share of each placement.
+It also gives each placement's share of the active part.
 
-One pass over what happened, apart from any decision. Between the moments of a node's course nothing
-changes, so the integral is exact: there is no time step.
+The bill is one pass over the schedule and takes no decisions. Between the moments of a node's
+timeline nothing changes, so the integral is exact: there is no time step.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.billing.courses import (
+from greensched_policies.billing.timelines import (
     NO_CAPS,
     NO_SLEEPS,
     BilledNodes,
@@ -22,9 +22,9 @@ from greensched_policies.billing.courses import (
     Placements,
     Sleeps,
     ZoneSeries,
-    courses_of,
     joules_of,
     running,
+    timelines_of,
 )
 from greensched_policies.billing.transfers import Transfers, transfer_grams
 from greensched_policies.costs.cost import (
@@ -40,7 +40,7 @@ Amount = TypeVar("Amount", float, Floats)
 
 @dataclass(frozen=True)
 class BilledParts(Generic[Amount]):
-    """Energy, money and carbon, each by what a node was doing; active is what lies above idle.
+    """Energy, money and carbon, each split by a node's activity; active is what exceeds idle.
 
     Money is in the currency of the prices.
     """
@@ -49,7 +49,7 @@ class BilledParts(Generic[Amount]):
     energy_idle_j: Amount
     energy_sleep_j: Amount
     energy_wake_j: Amount
-    energy_transfer_j: Amount  # of the network, to bring what ran there its data
+    energy_transfer_j: Amount  # of the network, to transfer data to the work there
     cost_active: Amount
     cost_idle: Amount
     cost_sleep: Amount
@@ -69,8 +69,8 @@ PARTS = tuple(each.name for each in fields(BilledParts))
 class Bill(BilledParts[Floats]):
     """What each node used within the window, [N].
 
-    Money is NaN where a price was missing, and grams likewise. All are NaN where the PUE goes by
-    the weather and that was missing.
+    Money is NaN where a price was missing, and grams where a carbon intensity was. All are NaN
+    where the PUE depends on weather that was missing.
     """
 
     is_used: npt.NDArray[np.bool_]  # ran something within the window
@@ -84,7 +84,7 @@ class BillTotal(BilledParts[float]):
 
     @property
     def energy_j(self) -> float:
-        """Return joules at the meter, whatever nodes did."""
+        """Return the joules at the meter, of all activities."""
         used_j = self.energy_active_j + self.energy_idle_j + self.energy_sleep_j
         return used_j + self.energy_wake_j + self.energy_transfer_j
 
@@ -105,8 +105,8 @@ class PlacementBill(NamedTuple):
     """What each placement used within the window, [P]: its share of its node's active part."""
 
     energy_active_j: Floats  # NaN where the weather was missing while it drew power
-    cost_active: Floats  # NaN where a price was, likewise
-    carbon_active_g: Floats  # NaN where a carbon intensity was
+    cost_active: Floats  # NaN where a price was missing, likewise
+    carbon_active_g: Floats  # NaN where a carbon intensity was missing, likewise
 
 
 def bill_schedule(
@@ -120,25 +120,25 @@ def bill_schedule(
 ) -> Bill:
     """Return the bill of the schedule from `window_s[0]` to `window_s[1]`, in seconds.
 
-    Idle watts are the node's at no load, with its GPUs: billed for the whole window but for
-    `sleeps`, or, with `empty_nodes_sleep`, only while something runs. Where carbon or price is
-    missing for any part of a node's use, that node's carbon or cost is NaN, never too small.
-    Raises ValueError when the window ends before it starts, a placement names no node, or one runs
-    on a node that sleeps or wakes.
+    Idle watts are the node's at no load, with its GPUs. They are billed for the whole window except
+    `sleeps`, or, with `empty_nodes_sleep`, only while something runs. If carbon or price is missing
+    for any part of a node's use, that node's carbon or cost is NaN, never too small. Raises
+    ValueError when the window ends before it starts, a placement's node does not exist, or a
+    placement runs on a node that sleeps or wakes.
     """
     columns = np.zeros((len(PARTS), nodes.cpu_capacity.size))
     is_used = np.zeros(nodes.cpu_capacity.size, dtype=np.bool_)
-    courses = courses_of(nodes, placements, zones, window_s, model, sleeps, caps)
-    for row, course in enumerate(courses):
-        columns[:, row] = _integrate(course)
-        is_used[row] = course.mine.size > 0
+    timelines = timelines_of(nodes, placements, zones, window_s, model, sleeps, caps)
+    for row, timeline in enumerate(timelines):
+        columns[:, row] = _integrate(timeline)
+        is_used[row] = timeline.mine.size > 0
     return Bill(**dict(zip(PARTS, columns, strict=True)), is_used=is_used)
 
 
 def add_transfers(
     bill: Bill, transfers: Transfers, zone: Integers, zones: Sequence[ZoneSeries]
 ) -> Bill:
-    """Return the bill with what was brought to its nodes, which are in such zones, [N].
+    """Return the bill with the transfers to its nodes, whose zones are `zone`, [N].
 
     A node's grams are NaN where a carbon intensity is missing for a transfer to it.
     """
@@ -160,15 +160,15 @@ def bill_placements(
 ) -> PlacementBill:
     """Return what each placement used from `window_s[0]` to `window_s[1]`, in their order.
 
-    At every moment the CPU's watts above idle are shared out by cores requested, the GPUs' by
-    GPUs requested. So the shares on a node add up to its active part of `bill_schedule`, but for
-    the rounding of running sums: about 1e-12 of the node's whole. Idle watts are nobody's.
+    At every moment the CPU's watts above idle are divided by cores requested, the GPUs' by GPUs
+    requested. So the shares on a node add up to its active part of `bill_schedule`, except for the
+    rounding of running sums, about 1e-12 of the node's total. Idle watts belong to no placement.
     Raises ValueError as `bill_schedule` does.
     """
     columns = np.zeros((3, placements.node.size))
-    for course in courses_of(nodes, placements, zones, window_s, model, NO_SLEEPS, caps):
-        if course.mine.size:
-            columns[:, course.mine] = _shares(course, placements)
+    for timeline in timelines_of(nodes, placements, zones, window_s, model, NO_SLEEPS, caps):
+        if timeline.mine.size:
+            columns[:, timeline.mine] = _shares(timeline, placements)
     return PlacementBill(*columns)
 
 
@@ -178,19 +178,19 @@ def total_bill(bill: Bill) -> BillTotal:
     return BillTotal(**sums, nodes_used=int(bill.is_used.sum()))
 
 
-def _integrate(course: NodeTimeline) -> list[float]:
-    """Return joules, money and grams, each active, idle, asleep, waking and no transfers."""
-    active_w = course.cpu_w + course.gpus * course.gpu_w
+def _integrate(timeline: NodeTimeline) -> list[float]:
+    """Return joules, money and grams, each active, idle, asleep, waking, and 0 for transfers."""
+    active_w = timeline.cpu_w + timeline.gpus * timeline.gpu_w
     joules = [
-        joules_of(watts, course.pue, course.length_s)
-        for watts in (active_w, course.idle_w, course.sleep_w, course.wake_w)
+        joules_of(watts, timeline.pue, timeline.length_s)
+        for watts in (active_w, timeline.idle_w, timeline.sleep_w, timeline.wake_w)
     ]
     return [
         *(float(each.sum()) for each in joules),
         0.0,
-        *(_weigh(each, course.price_per_mwh) / JOULES_PER_MWH for each in joules),
+        *(_weigh(each, timeline.price_per_mwh) / JOULES_PER_MWH for each in joules),
         0.0,
-        *(_weigh(each, course.carbon_g_per_kwh) / JOULES_PER_KWH for each in joules),
+        *(_weigh(each, timeline.carbon_g_per_kwh) / JOULES_PER_KWH for each in joules),
         0.0,
     ]
 
@@ -201,36 +201,38 @@ def _weigh(energy_j: Floats, values: Floats) -> float:
     return float((energy_j[is_used] * values[is_used]).sum())
 
 
-def _shares(course: NodeTimeline, placements: Placements) -> Floats:
+def _shares(timeline: NodeTimeline, placements: Placements) -> Floats:
     """Return joules, money and grams of each placement on one node, [3,M]."""
-    cores, gpus = placements.cpu_cores[course.mine], placements.gpus[course.mine]
-    asks = (cores > 0.0).astype(np.float64)
-    asking = running(course.begins, course.ends, asks, course.cores.size + 1)
-    # Whole numbers are exact; sums of cores never quite cancel, or swallow what is tiny.
-    has_cores = (asking > 0.5) & (course.cores > 0.0)
-    core_w = np.divide(course.cpu_w, course.cores, np.zeros(course.cores.size), where=has_cores)
-    core_j = joules_of(core_w, course.pue, course.length_s)
-    gpu_j = joules_of(course.gpu_w, course.pue, course.length_s)
+    cores, gpus = placements.cpu_cores[timeline.mine], placements.gpus[timeline.mine]
+    has_request = (cores > 0.0).astype(np.float64)
+    requesting = running(timeline.begins, timeline.ends, has_request, timeline.cores.size + 1)
+    # Sums of whole numbers are exact; sums of cores may not cancel, or may lose tiny values.
+    has_cores = (requesting > 0.5) & (timeline.cores > 0.0)
+    core_w = np.divide(
+        timeline.cpu_w, timeline.cores, np.zeros(timeline.cores.size), where=has_cores
+    )
+    core_j = joules_of(core_w, timeline.pue, timeline.length_s)
+    gpu_j = joules_of(timeline.gpu_w, timeline.pue, timeline.length_s)
     known = np.ones(core_j.size)
     return np.stack([
-        (_over(course, core_j, values, cores) + _over(course, gpu_j, values, gpus)) / unit
+        (_over(timeline, core_j, values, cores) + _over(timeline, gpu_j, values, gpus)) / unit
         for values, unit in (
             (known, 1.0),
-            (course.price_per_mwh, JOULES_PER_MWH),
-            (course.carbon_g_per_kwh, JOULES_PER_KWH),
+            (timeline.price_per_mwh, JOULES_PER_MWH),
+            (timeline.carbon_g_per_kwh, JOULES_PER_KWH),
         )
     ])  # fmt: skip
 
 
-def _over(course: NodeTimeline, joules_each: Floats, values: Floats, amounts: Floats) -> Floats:
-    """Sum energy times value over the span of each placement, which has `amounts` parts of it."""
+def _over(timeline: NodeTimeline, joules_each: Floats, values: Floats, amounts: Floats) -> Floats:
+    """Sum energy times value over each placement's span, for its `amounts` of cores or GPUs."""
     products = np.where(joules_each == 0.0, 0.0, joules_each * values)
     is_unknown = np.isnan(products)
     sums = _running_sums(np.where(is_unknown, 0.0, products))
-    found = amounts * (sums[course.ends] - sums[course.begins])
+    found = amounts * (sums[timeline.ends] - sums[timeline.begins])
     if is_unknown.any():
         gaps = _running_sums(is_unknown.astype(np.float64))
-        found[(gaps[course.ends] > gaps[course.begins]) & (amounts != 0.0)] = np.nan
+        found[(gaps[timeline.ends] > gaps[timeline.begins]) & (amounts != 0.0)] = np.nan
     return found
 
 

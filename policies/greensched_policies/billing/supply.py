@@ -1,11 +1,10 @@
-"""What panels and a battery at a zone's own site give, and what is left to import from the grid.
+"""Solar panels and battery at a zone's site, and what remains to be imported from the grid.
 
 Self-consumption (Luthander, Widén, Nilsson and Palm, "Photovoltaic self-consumption in buildings: A
-review", Applied Energy 142, 2015): what the panels yield serves the nodes first; what is over
-charges the battery, and what then is over is curtailed; what lacks comes from the battery, and only
-then from the grid. The battery is never charged from the grid, and nothing is exported. All is
-exact: watts are constant between moments, and the moments at which the battery is full or empty are
-among them.
+review", Applied Energy 142, 2015): the panels' yield serves the nodes first. A surplus charges the
+battery, and what the battery cannot take is curtailed. A deficit is met by the battery, then by the
+grid. The battery is never charged from the grid, and nothing is exported. The result is exact:
+watts are constant between moments, which include those at which the battery is full or empty.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,45 +12,45 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from greensched_policies.billing.courses import (
+from greensched_policies.billing.timelines import (
     BilledNodes,
     Caps,
     NodeTimeline,
     Placements,
     Sleeps,
     ZoneSeries,
-    courses_of,
     held,
     joules_of,
     steps_at,
+    timelines_of,
 )
 from greensched_policies.costs.cost import CostModel, Floats
 
 
 class Battery(NamedTuple):
-    """A battery, empty at first; none has no capacity."""
+    """A battery, empty at first; capacity 0 means no battery."""
 
-    capacity_j: float  # that it gives when it is full
-    charge_w: float  # that it takes at most
-    discharge_w: float  # that it gives at most
-    efficiency: float  # joules given for each one taken; all that is lost is lost in charging
+    capacity_j: float  # that a full battery gives
+    charge_w: float  # at most
+    discharge_w: float  # at most
+    efficiency: float  # joules given per joule taken; all losses are in charging
 
 
 NO_BATTERY = Battery(0.0, 0.0, 0.0, 1.0)
 
 
 class Sun(NamedTuple):
-    """What stands at a zone's site beside its nodes."""
+    """Solar panels and battery at a zone's site."""
 
     yield_w: Floats  # [T] of the panels, by the steps of the zone's series; NaN: no data
     battery: Battery = NO_BATTERY
 
 
-Site: TypeAlias = tuple[ZoneSeries, Sun | None]  # a zone's grid; None: nothing stands beside nodes
+Site: TypeAlias = tuple[ZoneSeries, Sun | None]  # a zone's grid; None: no panels and no battery
 
 
 class Balance(NamedTuple):
-    """Where a zone's watts came from and went to between moments, [K], and joules stored at each.
+    """Sources and uses of a zone's watts between moments, [K], and joules stored at each.
 
     drawn = used + discharged + imported, and yielded = used + charged + curtailed.
     """
@@ -76,16 +75,16 @@ class Balance(NamedTuple):
 
     @property
     def curtailed_w(self) -> Floats:
-        """Return the watts that nobody took."""
+        """Return the watts of the panels that were not used."""
         return self.yield_w - self.used_w - self.charge_w
 
     def joules(self, watts: Floats) -> float:
-        """Return the joules of watts of its moments."""
+        """Return the joules of `watts`, which are [K]."""
         return float((watts * self.length_s).sum())
 
 
 def balance_of(times_s: Floats, drawn_w: Floats, yield_w: Floats, battery: Battery) -> Balance:
-    """Return the balance between times, [K+1], where each two hold such watts drawn and yielded."""
+    """Return the balance between times, [K+1], for the watts drawn and yielded between them."""
     rows = []
     stored_j = 0.0
     lengths_s = np.diff(times_s).tolist()
@@ -102,23 +101,23 @@ def balance_of(times_s: Floats, drawn_w: Floats, yield_w: Floats, battery: Batte
 
 
 def _dispatch(
-    over_w: float, length_s: float, stored_j: float, battery: Battery
+    surplus_w: float, length_s: float, stored_j: float, battery: Battery
 ) -> Iterator[tuple[float, float, float, float]]:
-    """Yield seconds, watts in, watts out and the joules stored then: until full or empty, and on.
+    """Yield seconds, watts in, watts out and joules stored after: until full or empty, and after.
 
-    `over_w` is what the panels yield above what nodes draw. NaN goes by the battery.
+    `surplus_w` is the panels' yield minus the nodes' draw. If it is NaN, the battery is not used.
     """
-    taken_w = min(max(over_w, 0.0), battery.charge_w)
-    given_w = min(max(-over_w, 0.0), battery.discharge_w)
-    pace_w = taken_w * battery.efficiency - given_w
-    limit_j = battery.capacity_j if pace_w > 0.0 else 0.0
-    if pace_w == 0.0 or np.isnan(pace_w):
+    taken_w = min(max(surplus_w, 0.0), battery.charge_w)
+    given_w = min(max(-surplus_w, 0.0), battery.discharge_w)
+    stored_w = taken_w * battery.efficiency - given_w
+    limit_j = battery.capacity_j if stored_w > 0.0 else 0.0
+    if stored_w == 0.0 or np.isnan(stored_w):
         yield length_s, 0.0, 0.0, stored_j
-    elif (limit_j - stored_j) / pace_w >= length_s:
-        after_j = min(max(stored_j + pace_w * length_s, 0.0), battery.capacity_j)
+    elif (limit_j - stored_j) / stored_w >= length_s:
+        after_j = min(max(stored_j + stored_w * length_s, 0.0), battery.capacity_j)
         yield length_s, taken_w, given_w, after_j
     else:
-        until_s = max((limit_j - stored_j) / pace_w, 0.0)
+        until_s = max((limit_j - stored_j) / stored_w, 0.0)
         if until_s > 0.0:
             yield until_s, taken_w, given_w, limit_j
         yield length_s - until_s, 0.0, 0.0, limit_j
@@ -133,18 +132,18 @@ def balances_of(
     sleeps: Sleeps,
     caps: Caps,
 ) -> list[Balance | None]:
-    """Return the balance of each zone within the window; None where nothing stands beside nodes."""
+    """Return the balance of each zone within the window; None without panels and battery."""
     if all(sun is None for _, sun in sites):
         return [None] * len(sites)
     zones = [series for series, _ in sites]
-    courses = zip(
+    timelines = zip(
         nodes.zone.tolist(),
-        courses_of(nodes, placements, zones, window_s, model, sleeps, caps),
+        timelines_of(nodes, placements, zones, window_s, model, sleeps, caps),
         strict=True,
     )
     of_zone: dict[int, list[NodeTimeline]] = {}
-    for zone, course in courses:
-        of_zone.setdefault(zone, []).append(course)
+    for zone, timeline in timelines:
+        of_zone.setdefault(zone, []).append(timeline)
     return [
         None if sun is None else _balance(series, sun, of_zone.get(zone, []), window_s)
         for zone, (series, sun) in enumerate(sites)
@@ -152,26 +151,27 @@ def balances_of(
 
 
 def _balance(
-    series: ZoneSeries, sun: Sun, courses: Sequence[NodeTimeline], window_s: tuple[float, float]
+    series: ZoneSeries, sun: Sun, timelines: Sequence[NodeTimeline], window_s: tuple[float, float]
 ) -> Balance:
     within = (series.times_s > window_s[0]) & (series.times_s < window_s[1])
     times_s = np.unique(
-        np.concatenate([series.times_s[within], *(each.start_s for each in courses), window_s])
+        np.concatenate([series.times_s[within], *(each.start_s for each in timelines), window_s])
     )
     drawn_w = np.zeros(times_s.size - 1)
-    for course in courses:
-        watts = course.cpu_w + course.gpus * course.gpu_w + course.idle_w
-        watts = joules_of(watts + course.sleep_w + course.wake_w, course.pue, np.ones(watts.size))
-        drawn_w += held(steps_at(times_s[:-1], course.start_s), watts)
+    for timeline in timelines:
+        watts = timeline.cpu_w + timeline.gpus * timeline.gpu_w + timeline.idle_w
+        watts = joules_of(
+            watts + timeline.sleep_w + timeline.wake_w, timeline.pue, np.ones(watts.size)
+        )
+        drawn_w += held(steps_at(times_s[:-1], timeline.start_s), watts)
     yield_w = held(steps_at(times_s[:-1], series.times_s), sun.yield_w)
     return balance_of(times_s, drawn_w, yield_w, sun.battery)
 
 
 def imported(series: ZoneSeries, balance: Balance | None) -> ZoneSeries:
-    """Return the series by which each joule that a node draws is billed for its share of imports.
+    """Return the series that bills each joule that a node draws for its share of imports.
 
-    All that draw at a moment share the imports by their watts, so that their bills add up to the
-    zone's.
+    Nodes share the imports of a moment by their watts, so that their bills add up to the zone's.
     """
     if balance is None:
         return series

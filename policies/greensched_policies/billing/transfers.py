@@ -1,8 +1,8 @@
-"""Data that is brought to where work runs: what that adds to a candidate, and what it is billed.
+"""Transfers of data to where work runs: their marginal cost for a candidate, and their bill.
 
-Energy is that of the network between two grid zones, outside of both sites: their PUE, panels and
-batteries have no part in it, and its money is what is paid for each byte. Of the carbon, half is
-that of either zone's grid.
+The energy is that of the network between two grid zones, outside both sites, so their PUE, panels
+and batteries do not apply. The money is the price of the bytes. Half of the carbon comes from each
+zone's grid.
 """
 
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.billing.courses import ZoneSeries, held, steps_at
+from greensched_policies.billing.timelines import ZoneSeries, held, steps_at
 from greensched_policies.costs.cost import JOULES_PER_KWH, Floats, Integers, PlacementCost
 
 
 class TransferColumns(NamedTuple):
-    """What bringing a workload's data to each candidate takes, [B,N]; 0 where it lies there."""
+    """The cost of a transfer of a workload's data to each candidate, [B,N]; 0 if it is there."""
 
     wait_s: Floats
     energy_j: Floats
@@ -24,7 +24,7 @@ class TransferColumns(NamedTuple):
 
 
 def with_transfer(cost: PlacementCost, transfer: TransferColumns) -> PlacementCost:
-    """Return the marginal cost with what it takes that the workload's data is there.
+    """Return the marginal cost plus that of the transfer of the workload's data.
 
     Takes numbers as well as arrays, as `placement_cost` does.
     """
@@ -39,7 +39,7 @@ def with_transfer(cost: PlacementCost, transfer: TransferColumns) -> PlacementCo
 
 
 class Transfers(NamedTuple):
-    """What was brought to which node, and when, [M]; the order carries no meaning."""
+    """Transfers to nodes, and when, [M]; the order carries no meaning."""
 
     node: Integers  # index into the nodes
     from_zone: Integers  # index into the series
@@ -55,7 +55,7 @@ NO_TRANSFERS = Transfers(np.zeros(0, np.int64), np.zeros(0, np.int64), *(np.zero
 def transfer_grams(transfers: Transfers, to_zone: Integers, zones: Sequence[ZoneSeries]) -> Floats:
     """Return the grams of each transfer, [M]; NaN where a carbon intensity is missing.
 
-    Its joules are spread evenly over its time, half on either zone's grid.
+    A transfer's joules are spread evenly over its time, half on each zone's grid.
     """
     intensity = np.zeros(transfers.node.size)
     for zone, series in enumerate(zones):
@@ -64,16 +64,16 @@ def transfer_grams(transfers: Transfers, to_zone: Integers, zones: Sequence[Zone
             span_s = transfers.start_s[mine], transfers.end_s[mine]
             intensity[mine] += 0.5 * _mean_over(series.times_s, series.carbon_g_per_kwh, *span_s)
     grams = transfers.energy_j / JOULES_PER_KWH * intensity
-    return np.where(transfers.energy_j == 0.0, 0.0, grams)  # which needs no intensity
+    return np.where(transfers.energy_j == 0.0, 0.0, grams)  # without joules no intensity is needed
 
 
 def _mean_over(times_s: Floats, values: Floats, start_s: Floats, end_s: Floats) -> Floats:
-    """Return the means of what holds from each time to the next; NaN with any part missing."""
+    """Return the means of a step series over spans; NaN if any part is missing."""
     first, last = steps_at(start_s, times_s), steps_at(end_s, times_s)
     second = np.minimum(first + 1, times_s.size - 1)
 
     def over(each: Floats) -> Floats:
-        """Return the mean by the first step, the last one, and whole ones between."""
+        """Return the mean by the first step, the last one, and the whole ones between."""
         sums = np.concatenate([np.zeros(1), np.cumsum(each[:-1] * np.diff(times_s))])
         parts = (times_s[second] - start_s) * each[first] + (end_s - times_s[last]) * each[last]
         parts += sums[last] - sums[second]

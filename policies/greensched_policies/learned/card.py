@@ -25,7 +25,7 @@ class TensorCard(_Strict):
 
     name: str
     dtype: str
-    shape: list[int | str]  # a name stands for a dynamic axis
+    shape: list[int | str]  # a name marks a dynamic axis
 
 
 class CardSample(_Strict):

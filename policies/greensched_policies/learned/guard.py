@@ -69,9 +69,7 @@ class Guard(Generic[P]):
         self._monotonic = monotonic
         self._count = count
         self._late_in_a_row = 0
-        self._closed_from: float | None = (
-            None  # when a pause ends, monotonic seconds; None: not paused
-        )
+        self._closed_from: float | None = None  # end of a pause, monotonic seconds
 
     @property
     def is_open(self) -> bool:

@@ -52,9 +52,7 @@ class CorePlan:
         """Update one level from the level below, for spans from `first` to `last`."""
         half = 1 << (level - 1)
         shorter, longer = self._most[level - 1, zones], self._most[level, zones]
-        whole = max(
-            min(last, longer.shape[-1] - half), first
-        )  # after it the second half is beyond the end
+        whole = max(min(last, longer.shape[-1] - half), first)  # then the second half is outside
         np.maximum(
             shorter[..., first:whole],
             shorter[..., first + half : whole + half],
@@ -74,8 +72,7 @@ class CorePlan:
     def busiest(self, now_s: float, widths: list[int], count: int, cpu_cores: float) -> Floats:
         """Return the highest share of cores during a run from each of `count` starts, [Z,count].
 
-        The run's own cores are included. `widths` are those of `widths`; the share is 0 where one
-        is 0.
+        The run's own cores are included. The share is 0 where the result of `widths` is 0.
         """
         first, slots = self._first(now_s), self.cores.shape[1]
         found = np.empty((len(widths), count))

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from greensched_core.errors import BadInput
-from greensched_policies.billing.courses import held, steps_at
+from greensched_policies.billing.timelines import held, steps_at
 from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
 from greensched_simulator.runs.simulation import zone_series
 from greensched_simulator.runs.sleep_tables import sleep_columns

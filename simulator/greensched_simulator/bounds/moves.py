@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.billing.courses import steps_at
+from greensched_policies.billing.timelines import steps_at
 from greensched_policies.costs.cost import JOULES_PER_KWH, Floats
 from greensched_simulator.arrays.moving import J_PER_BYTE, LATENCY_S, PRICE_PER_BYTE, S_PER_BYTE
 from greensched_simulator.bounds.inputs import Signal

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_core.errors import BadInput
-from greensched_policies.billing.courses import ZoneSeries, held, steps_at
+from greensched_policies.billing.timelines import ZoneSeries, held, steps_at
 from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats, Integers
 from greensched_policies.costs.sleeping import SleepColumns
 from greensched_policies.rules.catalogue import SLEEP_RULES

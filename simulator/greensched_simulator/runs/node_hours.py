@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from greensched_policies.billing.accounting import PARTS, BilledParts
-from greensched_policies.billing.courses import (
+from greensched_policies.billing.timelines import (
     Caps,
     Sleeps,
     ZoneSeries,

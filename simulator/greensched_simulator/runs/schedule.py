@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.billing.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
+from greensched_policies.billing.timelines import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.arrays.nodes import NodeArrays
 from greensched_simulator.engine.run import Broken, CapChanges, Suspended

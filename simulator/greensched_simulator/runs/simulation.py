@@ -11,12 +11,12 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
 from greensched_policies.billing.accounting import Bill, add_transfers, bill_schedule
-from greensched_policies.billing.courses import (
+from greensched_policies.billing.supply import Balance, Sun, balances_of, imported
+from greensched_policies.billing.timelines import (
     BilledNodes,
     Placements,
     ZoneSeries,
 )
-from greensched_policies.billing.supply import Balance, Sun, balances_of, imported
 from greensched_policies.costs.cost import CURVE_POINTS, CostModel, Floats, load_watts
 from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.rules.catalogue import BLIND_TO_ROOM, MAY_REJECT, SCALE_RULES

@@ -10,8 +10,8 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.billing.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_policies.billing.supply import Battery
+from greensched_policies.billing.timelines import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_policies.costs.capping import cpu_power, cpu_speed, gpu_speed, gpu_watts
 from greensched_policies.costs.cost import Floats, Integers, NodeColumns, curve_table
 from greensched_policies.costs.scaling import NO_SCALING

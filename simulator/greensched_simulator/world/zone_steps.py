@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.billing import courses
+from greensched_policies.billing import timelines
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.formats.grid_files import (
     CARBON_LIMITS_G_PER_KWH,
@@ -80,7 +80,7 @@ def merged(signals: Sequence[Steps], horizon_s: float) -> Floats:
 
 def held(steps: Steps, times_s: Floats) -> Floats:
     """Return the values at `times_s`; NaN before the first step, and from the last one on."""
-    values = courses.held(courses.steps_at(times_s, steps.times_s), steps.values)
+    values = timelines.held(timelines.steps_at(times_s, steps.times_s), steps.values)
     if steps.times_s.size > 1:
         values[-1] = math.nan  # otherwise it would hold forever
     return values

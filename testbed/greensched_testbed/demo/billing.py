@@ -10,7 +10,7 @@ import numpy as np
 from greensched_core.state import Node
 from greensched_policies.billing.accounting import Bill as NodeBills
 from greensched_policies.billing.accounting import bill_schedule
-from greensched_policies.billing.courses import Placements, ZoneSeries
+from greensched_policies.billing.timelines import Placements, ZoneSeries
 from greensched_policies.costs.cost import CostModel, curve_table
 from greensched_simulator.formats.synthetic_grid import SyntheticSlot
 from greensched_testbed.billed_nodes import billed_nodes

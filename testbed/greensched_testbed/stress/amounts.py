@@ -18,7 +18,7 @@ from greensched_operator.ledger.measured_amounts import measured_amounts
 from greensched_operator.ledger.pod_runs import Ran
 from greensched_operator.planning.cluster_state import NodeSite
 from greensched_policies.billing.accounting import bill_placements
-from greensched_policies.billing.courses import Placements
+from greensched_policies.billing.timelines import Placements
 from greensched_policies.costs.cost import CostModel, curve_table
 from greensched_testbed.billed_nodes import billed_nodes
 from greensched_testbed.stress.ground import Ground

@@ -176,7 +176,9 @@ def test_without_one_the_environments_proxy_counts_as_for_kubectl(
         pytest.param({"certificate-authority": "no.crt"}, {}, "no.crt does not exist", id="no-ca"),
         pytest.param({"proxy-url": "socks5://p:1"}, {}, "only http:// and https://", id="socks"),
         pytest.param({}, {"client-certificate": "no.crt"}, "no.crt does not exist", id="no-cert"),
-        pytest.param({}, {"username": "u", "password": "p"}, "no more since 1.19", id="password"),
+        pytest.param(
+            {}, {"username": "u", "password": "p"}, "no longer accepts since 1.19", id="password"
+        ),
     ],
 )
 def test_what_cannot_be_used_is_a_sentence(

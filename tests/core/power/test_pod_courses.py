@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.power.pod_courses import (
-    BLINK_S,
+    LONGEST_GAP_S,
     Piece,
     Point,
     counter_pieces,
@@ -39,8 +39,8 @@ def test_a_counter_tells_what_was_taken(points: list[Point], joules: float, shar
 @pytest.mark.parametrize(
     ("gap_s", "joules"),
     [
-        pytest.param(BLINK_S, 100.0 + 50.0, id="between-two-scrapes"),
-        pytest.param(BLINK_S + 1, 100.0, id="nobody-knows-what-was-lost"),
+        pytest.param(LONGEST_GAP_S, 100.0 + 50.0, id="between-two-scrapes"),
+        pytest.param(LONGEST_GAP_S + 1, 100.0, id="unknown-loss"),
     ],
 )
 def test_a_reset_in_a_long_gap_is_not_seen(gap_s: float, joules: float) -> None:

@@ -188,7 +188,7 @@ def test_two_questions_of_one_name_are_refused() -> None:
     rapl = next(each for each in NODE_METERS if each.source == "rapl")
     other = replace(rapl, questions={"rapl-package": "something_else"})
     assert "120s" in queries(120.0, [rapl, rapl])["rapl-package"]
-    with pytest.raises(ValueError, match="another question that is called rapl-package"):
+    with pytest.raises(ValueError, match="another meter has a different question rapl-package"):
         queries(120.0, [rapl, other])
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.billing.courses import BilledNodes, Placements, ZoneSeries
+from greensched_policies.billing.timelines import BilledNodes, Placements, ZoneSeries
 from greensched_policies.costs.cost import CostModel, curve_table
 
 # A straight curve, and one that has risen to its full height at a tenth of the load.

@@ -11,7 +11,7 @@ from greensched_policies.billing.accounting import (
     bill_placements,
     bill_schedule,
 )
-from greensched_policies.billing.courses import BilledNodes, Placements, ZoneSeries
+from greensched_policies.billing.timelines import BilledNodes, Placements, ZoneSeries
 from tests.policies.billing.placed_jobs import HOUR, MODEL, NODES, ZONES, Job, placed
 
 

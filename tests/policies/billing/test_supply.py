@@ -6,13 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_policies.billing.accounting import bill_schedule
-from greensched_policies.billing.courses import (
-    NO_CAPS,
-    NO_SLEEPS,
-    BilledNodes,
-    Placements,
-    ZoneSeries,
-)
 from greensched_policies.billing.supply import (
     NO_BATTERY,
     Balance,
@@ -21,6 +14,13 @@ from greensched_policies.billing.supply import (
     balance_of,
     balances_of,
     imported,
+)
+from greensched_policies.billing.timelines import (
+    NO_CAPS,
+    NO_SLEEPS,
+    BilledNodes,
+    Placements,
+    ZoneSeries,
 )
 from greensched_policies.costs.cost import CostModel, curve_table
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_policies.billing.accounting import PlacementBill, bill_placements
-from greensched_policies.billing.courses import Placements
+from greensched_policies.billing.timelines import Placements
 from greensched_policies.costs.cost import Floats
 from greensched_policies.rules.catalogue import (
     CAP_RULES,

@@ -19,7 +19,7 @@ from pettingzoo.test import parallel_api_test
 
 from greensched_core.errors import BadInput
 from greensched_policies.billing.accounting import bill_placements
-from greensched_policies.billing.courses import Placements
+from greensched_policies.billing.timelines import Placements
 from greensched_policies.encoding.reward import penalty_of, reward_of, shares_of
 from greensched_simulator.environments.agents import HeadAgents, ZoneAgents
 from greensched_simulator.environments.preparation import HEADS, rules_for

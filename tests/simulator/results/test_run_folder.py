@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_policies.billing.accounting import PARTS
-from greensched_policies.billing.courses import Caps, Sleeps
+from greensched_policies.billing.timelines import Caps, Sleeps
 from greensched_simulator.policy import policy_named
 from greensched_simulator.results.recorded_rows import decision_rows, job_rows
 from greensched_simulator.results.run_folder import FinishedRun, read_run

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greensched_policies.billing.courses import NO_CAPS, Caps
+from greensched_policies.billing.timelines import NO_CAPS, Caps
 from greensched_policies.costs.capping import cpu_speed
 from greensched_simulator.runs.outcome import outcome_of
 from greensched_simulator.runs.schedule import Schedule

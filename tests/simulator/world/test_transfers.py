@@ -11,7 +11,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
 from greensched_policies.billing.accounting import Bill, total_bill
-from greensched_policies.billing.courses import ZoneSeries
+from greensched_policies.billing.timelines import ZoneSeries
 from greensched_policies.billing.transfers import (
     NO_TRANSFERS,
     TransferColumns,

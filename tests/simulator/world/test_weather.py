@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_policies.billing.accounting import PARTS, bill_schedule
-from greensched_policies.billing.courses import Placements
+from greensched_policies.billing.timelines import Placements
 from greensched_simulator.bounds.bound import least_bill
 from greensched_simulator.bounds.limits import limits_of
 from greensched_simulator.policy import policy_named

@@ -1,4 +1,4 @@
-"""Who measures watts and joules: a file for each exporter, and the catalogue that orders them.
+"""Meters of watts and joules: a file for each exporter, and the catalogue that orders them.
 
-Imports Prometheus' answers and the courses of pods from `power`. Begin with `meter.py`.
+Imports Prometheus' answers and the runs and energy of pods from `power`. Begin with `meter.py`.
 """

@@ -1,6 +1,6 @@
-"""Every meter, best first; a new meter is one file and one line here.
+"""All meters, best first; a new meter is one file and one line here.
 
-Of the meters that have a node, its GPUs or a pod, the first counts.
+The first meter that has a node, its GPUs or a pod counts.
 """
 
 from greensched_core.power.meters.dcgm import DCGM
@@ -26,7 +26,7 @@ NODE_METERS: tuple[NodeMeter, ...] = tuple(each for meter in METERS for each in 
 GPU_METERS: tuple[NodeMeter, ...] = tuple(meter.gpus for meter in METERS if meter.gpus is not None)
 POD_METERS: tuple[PodMeter, ...] = tuple(meter.pods for meter in METERS if meter.pods is not None)
 
-# Sources of readings of a whole machine, GPUs and all: at the plug or of the platform.
+# Sources that measure a whole machine with its GPUs: at the plug or the platform.
 WHOLE_MACHINE = frozenset(meter.source for meter in NODE_METERS if meter.sees_gpus)
-# Their word is an estimate.
+# Meters that only estimate.
 ESTIMATING = frozenset(meter.name for meter in POD_METERS if meter.is_estimate)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from greensched_core.power.meters.meter import BY_NODE, Answers, Meter, NodeMeter, node_named
 
-_MOST_GPU_W = 3_000.0  # DCGM's blanks lie near 2^63; no GPU draws this
+_MOST_GPU_W = 3_000.0  # DCGM's blank values are near 2^63; no GPU draws this much
 
 
 def _watts(answers: Answers) -> Mapping[str, float]:
@@ -13,7 +13,7 @@ def _watts(answers: Answers) -> Mapping[str, float]:
     for sample in answers.get("dcgm", ()):
         node, watts = node_named(sample.labels), sample.value
         if node and 0 <= watts < _MOST_GPU_W:
-            gpu = (node, sample.labels.get("UUID", ""))  # MIG and time-slicing repeat the GPU
+            gpu = (node, sample.labels.get("UUID", ""))  # MIG and time-slicing repeat a GPU
             gpus[gpu] = max(gpus.get(gpu, 0.0), watts)
     nodes: dict[str, float] = defaultdict(float)
     for (node, _), watts in gpus.items():

@@ -1,4 +1,4 @@
-"""A meter of one's own: whatever writes `greensched_node_power_watts`, at the plug."""
+"""A user's own meter at the plug: any exporter of `greensched_node_power_watts`."""
 
 from greensched_core.power.meters.meter import BY_NODE, Meter, NodeMeter, answer_to
 

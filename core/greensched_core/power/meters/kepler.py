@@ -1,7 +1,7 @@
 """Kepler from 0.10 on. Names and labels: its docs/user/metrics.md.
 
-`pod_id` is the pod's UID, `state` running or terminated; a counter begins with its pod. Pods' are
-of active power, without a node's idle watts. Zones overlap: psys has package and dram in it.
+`pod_id` is the pod's UID, `state` is running or terminated, and a counter begins with its pod.
+Pods' counters are of active power, without idle watts. Zone psys includes package and dram.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,16 +51,16 @@ async def _pieces(
                 for track in tracks_of(gpus, "pod_id", run.uid)
                 for piece in gauge_pieces(track.points, run.begin_s, run.until_s, step_s)
             ]
-            # Without its GPUs a run is not measured.
+            # If its GPUs were not seen, a run is not measured.
             seen = share_seen(mine, run.begin_s, run.until_s) >= LEAST_SEEN
             found[run.uid] = found[run.uid] + mine if seen else []
     return found
 
 
 def question(runs: Sequence[PodRun], step_s: float) -> str:
-    """Return the PromQL of the joules of pods, the last word of each step.
+    """Return the PromQL of the joules of pods: the last value of each step.
 
-    Also of a series that has ended within it.
+    It includes series that ended within the step.
     """
     series = (
         f'kepler_pod_cpu_joules_total{{pod_id=~"{any_of(run.uid for run in runs)}",'
@@ -82,7 +82,7 @@ def _of_run(run: PodRun, tracks: Sequence[Track]) -> list[Piece]:
 
 
 def _without_overlap(tracks: list[Track]) -> list[Track]:
-    """Return package and memory, else the platform, which has both in it."""
+    """Return package and memory, else the platform, which includes both."""
     parts = [track for track in tracks if track.labels.get("zone") != "psys"]
     has_package = any(track.labels.get("zone") == "package" for track in parts)
     return parts if has_package else [t for t in tracks if t.labels.get("zone") == "psys"]

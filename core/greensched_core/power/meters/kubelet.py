@@ -1,9 +1,9 @@
-"""The kubelet counts CPU seconds alone: what pods took by these is an estimate.
+"""The kubelet counts only CPU seconds, so the energy of pods is an estimate.
 
 Names and labels: kubelet's /metrics/resource (pkg/kubelet/metrics/collectors/resource_metrics.go):
-`node_cpu_usage_seconds_total`, `pod_cpu_usage_seconds_total{namespace,pod}`; where that is not
-scraped its /metrics/cadvisor: `container_cpu_usage_seconds_total{namespace,pod,container}`, and the
-machine under the id `/`. The formula is `cpu_energy`'s.
+`node_cpu_usage_seconds_total`, `pod_cpu_usage_seconds_total{namespace,pod}`. Without these,
+its /metrics/cadvisor: `container_cpu_usage_seconds_total{namespace,pod,container}`, with id `/` for
+the machine. `cpu_energy` has the formula.
 """
 
 from collections import defaultdict
@@ -22,13 +22,13 @@ from greensched_core.power.pod_runs import PodRun, any_of
 from greensched_core.power.prometheus import PrometheusApi, Track
 
 _MARGIN_S = 60.0  # around the runs: a node's counter is read between its points
-_PORT = "(:[0-9]+)?"  # that an instance may have behind its node's name
+_PORT = "(:[0-9]+)?"  # the label instance may end with a port
 
 
 async def _pieces(
     prometheus: PrometheusApi, runs: Sequence[PodRun], step_s: float, with_gpus: bool
 ) -> dict[str, list[Piece]]:
-    """Return what each run took, by UID; nothing of a pod whose node or counter is not known."""
+    """Return the energy of each run by UID; empty if its node or counter is unknown."""
     known = [run for run in runs if run.node is not None]
     found: dict[str, list[Piece]] = {run.uid: [] for run in runs}
     if not known:
@@ -75,7 +75,7 @@ def node_questions(runs: Sequence[PodRun], step_s: float) -> Iterator[str]:
 
 
 def _by_node(tracks: Sequence[Track]) -> Mapping[str, Sequence[Point]]:
-    """Return the longest track of each node: one kubelet may be scraped twice."""
+    """Return the longest track of each node, since a kubelet may be scraped twice."""
     found: dict[str, Sequence[Point]] = defaultdict(tuple)
     for track in tracks:
         found[node_named(track.labels)] = max(

@@ -1,6 +1,6 @@
-"""What a meter is: what to ask Prometheus of nodes and of pods, and what the answers mean.
+"""Defines a meter: Prometheus queries for nodes and pods, and how to read the answers.
 
-And what meters have in common. What an exporter calls its series and labels stands in its file.
+It also holds code that meters share. The file of an exporter names its series and labels.
 """
 
 import math
@@ -12,14 +12,14 @@ from greensched_core.power.pod_courses import Piece
 from greensched_core.power.pod_runs import PodRun
 from greensched_core.power.prometheus import PrometheusApi, Sample, Track
 
-# Who is measured: relabelled from the pod's node, or what the exporter itself says, or its address.
+# Labels that name the node: relabelled from the pod's node, set by the exporter, or its address.
 NODE_LABELS = ("node", "node_name", "exported_instance", "Hostname", "hostname", "instance")
 BY_NODE = ", ".join(NODE_LABELS)
-LEAST_SEEN = 0.8  # of a run's time; what a meter saw less of is not measured by it
+LEAST_SEEN = 0.8  # of a run's time; a meter that saw less did not measure it
 _PORT = re.compile(r":\d+$", re.ASCII)
-_AFTERWARDS_S = 60.0  # for which Kepler's word on a pod that has ended is looked for
+_AFTERWARDS_S = 60.0  # after a pod's end, to read Kepler's last values of it
 
-Answers = Mapping[str, Sequence[Sample]]  # by the name of the question
+Answers = Mapping[str, Sequence[Sample]]  # by name of the query
 AskPods = Callable[
     [PrometheusApi, Sequence[PodRun], float, bool], Awaitable[dict[str, list[Piece]]]
 ]
@@ -27,48 +27,48 @@ AskPods = Callable[
 
 @dataclass(frozen=True, slots=True)
 class NodeMeter:
-    """The watts of nodes, or of their GPUs alone, by one way to measure them."""
+    """One way to measure the watts of nodes, or of only their GPUs."""
 
-    source: str  # as readings and `greensched nodes` call it
-    about: str  # whose and which series, for docs/power.md, in Markdown
-    questions: Mapping[str, str]  # PromQL by a name; rates are means over [$window]
-    watts: Callable[[Answers], Mapping[str, float]]  # by node's name; NaN and the like left out
+    source: str  # its name in readings and `greensched nodes`
+    about: str  # exporter and series, in Markdown, for docs/power.md
+    questions: Mapping[str, str]  # PromQL by name; rates are means over [$window]
+    watts: Callable[[Answers], Mapping[str, float]]  # by node name; only finite values
     sees_gpus: bool = False  # it measures at the plug or the whole platform
 
 
 @dataclass(frozen=True, slots=True)
 class PodMeter:
-    """The joules of pods from start to end by one way to measure them.
+    """One way to measure the joules of pods from start to end.
 
-    `pieces` is asked about runs of pods of one namespace, in steps of so many seconds, and whether
-    their GPUs count too. It returns what each run took, by UID, and nothing of one that it did
-    not see; it raises SignalUnavailable with the reason.
+    `pieces` takes runs of pods of one namespace, the step in seconds, and whether to include GPUs.
+    It returns the energy of each run by UID, empty for a run that it did not see. It raises
+    SignalUnavailable with the reason.
     """
 
-    name: str  # as the ledger calls it
-    about: str  # for docs/ledger.md: whose and which series and what is in them, in Markdown
+    name: str  # its name in the ledger
+    about: str  # exporter, series and their content, in Markdown, for docs/ledger.md
     meaning: str  # for reports
     pieces: AskPods
     sees_gpus: bool = True
-    is_estimate: bool = False  # nobody measured energy
+    is_estimate: bool = False  # computed, not measured
 
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """All that one exporter tells; what it does not is left out."""
+    """All that one exporter measures."""
 
     nodes: tuple[NodeMeter, ...] = ()  # best first
-    gpus: NodeMeter | None = None  # on top of a meter of nodes that sees none
+    gpus: NodeMeter | None = None  # added to a node meter that does not see GPUs
     pods: PodMeter | None = None
 
 
 def rate(metric: str, function: str = "sum") -> str:
-    """Return the PromQL of a counter's rise per second by node."""
+    """Return the PromQL of a counter's rate by node."""
     return f"{function} by ({BY_NODE}) (rate({metric}[$window]))"
 
 
 def by_node(samples: Iterable[Sample]) -> dict[str, float]:
-    """Return the finite, non-negative values by node; one meter scraped twice counts once."""
+    """Return the finite, non-negative values by node; a meter scraped twice counts once."""
     values: dict[str, float] = {}
     for sample in samples:
         node = node_named(sample.labels)
@@ -78,7 +78,7 @@ def by_node(samples: Iterable[Sample]) -> dict[str, float]:
 
 
 def node_named(labels: Mapping[str, str]) -> str:
-    """Return the node that a series is of, "" where none of its labels tells."""
+    """Return the node of a series; "" if none of its labels names one."""
     for label in NODE_LABELS:
         name = labels.get(label)
         if name:
@@ -87,12 +87,12 @@ def node_named(labels: Mapping[str, str]) -> str:
 
 
 def answer_to(question: str) -> Callable[[Answers], Mapping[str, float]]:
-    """Return what reads the answer to one question as watts by node."""
+    """Return a function that reads the answer to one query as watts by node."""
     return lambda answers: by_node(answers.get(question, ()))
 
 
 def package_and_dram(package: Iterable[Sample], dram: Iterable[Sample]) -> dict[str, float]:
-    """Add memory where it is metered apart; memory alone is no node."""
+    """Return package watts by node, plus memory if metered; memory alone does not count."""
     memory = by_node(dram)
     return {node: watts + memory.get(node, 0.0) for node, watts in by_node(package).items()}
 
@@ -100,7 +100,7 @@ def package_and_dram(package: Iterable[Sample], dram: Iterable[Sample]) -> dict[
 async def tracks_over(
     prometheus: PrometheusApi, query: str, runs: Sequence[PodRun], step_s: float
 ) -> list[Track]:
-    """Return what a query gives at each step of the runs and shortly after.
+    """Return the values of a query at each step of the runs and shortly after.
 
     Raises SignalUnavailable with the reason.
     """
@@ -110,5 +110,5 @@ async def tracks_over(
 
 
 def tracks_of(tracks: Iterable[Track], label: str, value: str) -> Iterator[Track]:
-    """Yield the tracks that carry a label of that value."""
+    """Yield the tracks whose label has that value."""
     return (track for track in tracks if track.labels.get(label) == value)

@@ -1,4 +1,4 @@
-"""RAPL's counters as node_exporter shows them."""
+"""RAPL's counters as node_exporter exports them."""
 
 from collections.abc import Mapping
 

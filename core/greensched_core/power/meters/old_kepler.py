@@ -1,4 +1,4 @@
-"""Kepler to 0.9, by the names and labels of its collector; its pods' joules have the GPUs in."""
+"""Kepler to 0.9, with its collector's names and labels; joules of pods include GPUs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -38,9 +38,9 @@ async def _pieces(
 
 
 def question(runs: Sequence[PodRun], step_s: float) -> str:
-    """Return the PromQL of the joules of pods of one namespace, the last word of each step.
+    """Return the PromQL of the joules of pods of one namespace, the last value of each step.
 
-    Also of a series that has ended within it.
+    It includes series that ended within the step.
     """
     series = (
         f'kepler_container_joules_total{{mode="dynamic",container_namespace="{runs[0].namespace}",'

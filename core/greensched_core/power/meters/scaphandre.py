@@ -1,6 +1,6 @@
 """Scaphandre. Names and labels: its docs_src/references/metrics.md (`--containers` for pods).
 
-It divides all that the host draws among its processes, idle watts too.
+It divides all of the host's power among processes, idle watts too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ def _packages(answers: Answers) -> Mapping[str, float]:
 
 
 def _is_of_platform(sample: Sample) -> bool:
-    """Say whether Scaphandre read RAPL's psys, as `powercap_rapl_psys` (exporters/mod.rs)."""
+    """Return whether Scaphandre read RAPL's psys, as `powercap_rapl_psys` (exporters/mod.rs)."""
     return sample.labels.get("value_source", "").endswith("_psys")
 
 
@@ -68,7 +68,7 @@ def question(runs: Sequence[PodRun]) -> str:
 
 
 SCAPHANDRE = Meter(
-    nodes=(  # a host's series is of its platform, which Scaphandre prefers, or of its packages
+    nodes=(  # a host's series is of its platform (preferred) or of its packages
         NodeMeter(
             "scaphandre-psys",
             "Scaphandre: `scaph_host_power_microwatts` whose `value_source` ends with `_psys`",

@@ -1,8 +1,8 @@
-"""What each node did over time: how much ran, what it drew, and the grid behind it.
+"""Timelines of nodes: the work that ran, the power drawn, and the grid behind it.
 
-The bill is the integral of it. Power only changes when a workload starts or ends, a node sleeps or
-wakes or its cap is set, and the grid only at the steps of its series: between such moments all is
-constant. The formulas are those of `cost` and `capping`.
+The bill is the integral of a timeline. Power changes only when a workload starts or ends, a node
+sleeps or wakes, or its cap is set; the grid changes only at the steps of its series. Between such
+moments all is constant. The formulas are those of `cost` and `capping`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ class BilledNodes(NamedTuple):
     gpu_capacity: Floats  # GPUs
     gpu_idle_w: Floats  # watts per GPU
     gpu_peak_w: Floats  # watts per GPU
-    pue: Floats  # beside which a zone's series may put another, time by time
+    pue: Floats  # times the zone's `pue_relative`, if it has one
     zone: Integers  # index into the series; -1: unknown, money and carbon are NaN
 
 
@@ -46,23 +46,23 @@ class Placements(NamedTuple):
 
 
 class Sleeps(NamedTuple):
-    """When nodes slept, [S]; a node neither runs nor idles then, nor while it wakes.
+    """When nodes slept, [S]; asleep or waking, a node neither runs work nor idles.
 
     The order carries no meaning. Watts are the machine's, without PUE.
     """
 
     node: Integers  # index into the nodes
     asleep_s: Floats
-    woken_s: Floats  # it begins to wake; infinity: still asleep
-    awake_s: Floats  # it can run
+    woken_s: Floats  # when it begins to wake; infinity: still asleep
+    awake_s: Floats  # when it can run work
     sleep_w: Floats
     wake_w: Floats
 
 
 class Caps(NamedTuple):
-    """When nodes were capped, [K]; a power cap holds until the node's next one, before it is none.
+    """When nodes were capped, [K]; a power cap holds until the node's next one.
 
-    Those of one node are in the order of time; nodes may be mixed.
+    Before its first cap a node has none. A node's caps are in order of time; nodes may be mixed.
     """
 
     node: Integers  # index into the nodes
@@ -80,17 +80,17 @@ class ZoneSeries(NamedTuple):
     times_s: Floats  # ascending; before the first there is no data
     carbon_g_per_kwh: Floats  # NaN: no data
     price_per_mwh: Floats  # NaN: no data; may be negative
-    # PUE by the weather beside each node's own, 1 being that; NaN: no data. None: always 1
+    # factor on each node's PUE, by the weather; NaN: no data. None: always 1
     pue_relative: Floats | None = None
 
 
 class NodeTimeline(NamedTuple):
-    """What one node did between moments, [K], and which of them each placement there spans, [M].
+    """One node's values between moments, [K], and the moments that each placement spans, [M].
 
     Watts are the machine's, without PUE.
     """
 
-    mine: Places  # [M] which placements they are, in an order that does not depend on theirs
+    mine: Places  # [M] indices of its placements, in an order that depends only on their values
     begins: Places  # [M] places of their starts among the moments
     ends: Places  # [M]
     start_s: Floats
@@ -107,18 +107,18 @@ class NodeTimeline(NamedTuple):
     price_per_mwh: Floats
 
 
-class _Own(NamedTuple):
-    """What is one node's own: its placements, [M], with their times within the window, and more."""
+class _NodeHistory(NamedTuple):
+    """One node's placements, [M], with their times within the window, its sleeps and its caps."""
 
     row: int
-    mine: Places  # [M] which placements they are
+    mine: Places  # [M] indices of its placements
     start_s: Floats
     end_s: Floats
     slept: Sleeps
     capped: Caps
 
 
-def courses_of(
+def timelines_of(
     nodes: BilledNodes,
     placements: Placements,
     zones: Sequence[ZoneSeries],
@@ -127,7 +127,7 @@ def courses_of(
     sleeps: Sleeps,
     caps: Caps,
 ) -> Iterator[NodeTimeline]:
-    """Yield what each node did within the window, node after node."""
+    """Yield the timeline of each node within the window, node after node."""
     if not window_s[0] <= window_s[1]:
         raise ValueError(f"the window ends before it starts: {window_s}")
     if ((placements.node < 0) | (placements.node >= nodes.cpu_capacity.size)).any():
@@ -135,7 +135,7 @@ def courses_of(
     start_s = np.maximum(placements.start_s, window_s[0])
     end_s = np.minimum(placements.end_s, window_s[1])
     kept = np.flatnonzero(end_s > start_s)
-    # A total order of the placements themselves, so that sums do not depend on theirs.
+    # A total order by the placements' values, so that sums do not depend on the order given.
     kept = _in_order(kept, placements.node, start_s, end_s, placements.cpu_cores, placements.gpus)
     bounds = np.searchsorted(placements.node[kept], np.arange(nodes.cpu_capacity.size + 1))
     asleep = _within(sleeps, window_s)
@@ -150,15 +150,15 @@ def courses_of(
         steps = steps_s[zone] if zone >= 0 else np.zeros(0)
         slept = Sleeps._make(each[asleep_bounds[row] : asleep_bounds[row + 1]] for each in asleep)
         power_cap = Caps._make(each[capped_bounds[row] : capped_bounds[row + 1]] for each in capped)
-        own = _Own(row, mine, start_s[mine], end_s[mine], slept, power_cap)
+        history = _NodeHistory(row, mine, start_s[mine], end_s[mine], slept, power_cap)
         changes_s = np.clip(power_cap.from_s, *window_s)
-        times_s = (own.start_s, own.end_s, *slept[1:4], changes_s, steps, np.array(window_s))
+        times_s = (start_s[mine], end_s[mine], *slept[1:4], changes_s, steps, np.array(window_s))
         moments = np.unique(np.concatenate(times_s))
-        yield _course(nodes, placements, own, moments, series, model)
+        yield _timeline(nodes, placements, history, moments, series, model)
 
 
 def _in_order(kept: Places, *keys: Floats | Integers) -> Places:
-    """Return places in the order of their keys, the first two of which hardly ever agree."""
+    """Return places sorted by keys; places with equal first and second keys are rare."""
     first, second = keys[0][kept], keys[1][kept]
     order = kept[np.lexsort((second, first))]
     agree = np.flatnonzero((np.diff(keys[0][order]) == 0) & (np.diff(keys[1][order]) == 0))
@@ -169,7 +169,7 @@ def _in_order(kept: Places, *keys: Floats | Integers) -> Places:
 
 
 def _within(sleeps: Sleeps, window_s: tuple[float, float]) -> Sleeps:
-    """Return what lies within the window, node after node and in the order of time."""
+    """Return the sleeps within the window, sorted by node and time."""
     cut = Sleeps._make(
         [sleeps.node, *(np.clip(each, *window_s) for each in sleeps[1:4]), *sleeps[4:]]
     )
@@ -182,29 +182,29 @@ def _steps_within(series: ZoneSeries, window_s: tuple[float, float]) -> Floats:
     return series.times_s[(series.times_s > window_s[0]) & (series.times_s < window_s[1])]
 
 
-def _course(
+def _timeline(
     nodes: BilledNodes,
     placements: Placements,
-    own: _Own,
+    history: _NodeHistory,
     moments: Floats,
     series: ZoneSeries | None,
     model: CostModel,
 ) -> NodeTimeline:
-    """Return one node's watts between `moments`, which hold all times of what is its own."""
-    row, mine = own.row, own.mine
-    begins = np.searchsorted(moments, own.start_s)
-    ends = np.searchsorted(moments, own.end_s)
+    """Return one node's timeline between `moments`, which include all times of its history."""
+    row, mine = history.row, history.mine
+    begins = np.searchsorted(moments, history.start_s)
+    ends = np.searchsorted(moments, history.end_s)
     count = running(begins, ends, np.ones(mine.size), moments.size)
-    is_empty = count < 0.5  # whole numbers: exact, unlike sums of cores
+    is_empty = count < 0.5  # sums of whole numbers are exact, unlike sums of cores
     cores = np.where(is_empty, 0.0, running(begins, ends, placements.cpu_cores[mine], moments.size))
     gpus = np.where(is_empty, 0.0, running(begins, ends, placements.gpus[mine], moments.size))
-    cpu_w, gpu_w = _above_idle(nodes, own, cores, moments[:-1], model)
+    cpu_w, gpu_w = _above_idle(nodes, history, cores, moments[:-1], model)
     gpus_idle_w = nodes.gpu_capacity[row] * nodes.gpu_idle_w[row]
     first = int(nodes.curve_class[row]) * CURVE_POINTS
     idle_w = np.full(cores.shape, model.curve_watts[first] + gpus_idle_w)
     if model.empty_nodes_sleep:
         idle_w[is_empty] = 0.0
-    sleep_w, wake_w = _without_idling(own.slept, moments, idle_w, is_empty)
+    sleep_w, wake_w = _without_idling(history.slept, moments, idle_w, is_empty)
     return NodeTimeline(
         mine, begins, ends, moments[:-1], np.diff(moments), cores, gpus, cpu_w, gpu_w, idle_w,
         sleep_w, wake_w, *_grid(series, moments[:-1], nodes.pue[row]),
@@ -212,10 +212,10 @@ def _course(
 
 
 def _above_idle(
-    nodes: BilledNodes, own: _Own, cores: Floats, times_s: Floats, model: CostModel
+    nodes: BilledNodes, history: _NodeHistory, cores: Floats, times_s: Floats, model: CostModel
 ) -> tuple[Floats, Floats]:
-    """Return watts above idle after some times: of the CPU by cores requested, and of one GPU."""
-    row = own.row
+    """Return watts above idle from each time on: of the CPU for requested cores, and of one GPU."""
+    row = history.row
     cpu_w = load_watts(
         model.curve_watts,
         np.full(cores.shape, int(nodes.curve_class[row]) * CURVE_POINTS),
@@ -224,9 +224,9 @@ def _above_idle(
         model.utilisation_ratio,
     )
     idle_w, peak_w = nodes.gpu_idle_w[row], nodes.gpu_peak_w[row]
-    if not own.capped.node.size:
+    if not history.capped.node.size:
         return cpu_w, np.full(cores.shape, (peak_w - idle_w) * model.gpu_ratio)
-    power_cap = power_caps_at(own.capped, times_s)
+    power_cap = power_caps_at(history.capped, times_s)
     return cpu_w * cpu_power(power_cap), gpu_watts(power_cap, idle_w, peak_w, model.gpu_ratio)
 
 
@@ -238,14 +238,14 @@ def joules_of(watts: Floats, pue: Floats, length_s: Floats) -> Floats:
 
 
 def power_caps_at(capped: Caps, times_s: Floats) -> Floats:
-    """Return a node's power cap at some times, by its own caps, of which there is one at least."""
+    """Return a node's power cap at some times, by its caps; there must be at least one."""
     return held(steps_at(times_s, capped.from_s), capped.power_cap, before=1.0)
 
 
 def _without_idling(
     slept: Sleeps, moments: Floats, idle_w: Floats, is_empty: npt.NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
-    """Return the watts asleep and while waking, and take the idle ones of those times away."""
+    """Return the watts asleep and waking, and set `idle_w` to 0 for those times."""
     if slept.node.size == 0:
         return np.zeros(idle_w.size), np.zeros(idle_w.size)
     asleep, woken, awake = (np.searchsorted(moments, each) for each in slept[1:4])
@@ -260,7 +260,7 @@ def _without_idling(
 
 
 def running(begins: Places, ends: Places, amounts: Floats, moments: int) -> Floats:
-    """Return how much runs after each moment but the last."""
+    """Return the amount that runs after each moment except the last."""
     change = np.zeros(moments)
     np.add.at(change, begins, amounts)
     np.subtract.at(change, ends, amounts)
@@ -269,23 +269,23 @@ def running(begins: Places, ends: Places, amounts: Floats, moments: int) -> Floa
 
 def _grid(series: ZoneSeries | None, times_s: Floats, pue: float) -> tuple[Floats, Floats, Floats]:
     """Return PUE, carbon intensity and price at some times; NaN where there is no data."""
-    unknown, own = np.full(times_s.shape, np.nan), np.full(times_s.shape, pue)
+    unknown, node_pue = np.full(times_s.shape, np.nan), np.full(times_s.shape, pue)
     if series is None:
-        return own, unknown, unknown
+        return node_pue, unknown, unknown
     steps = steps_at(times_s, series.times_s)
     if series.pue_relative is not None:
-        own *= held(steps, series.pue_relative)
-    return own, held(steps, series.carbon_g_per_kwh), held(steps, series.price_per_mwh)
+        node_pue *= held(steps, series.pue_relative)
+    return node_pue, held(steps, series.carbon_g_per_kwh), held(steps, series.price_per_mwh)
 
 
 def steps_at(times_s: Floats, from_s: Floats) -> Places:
-    """Return the step that holds at some times, each from its own to the next's; -1 before all.
+    """Return the step that holds at each time; -1 before the first step.
 
-    `from_s` is ascending and holds one time at least.
+    `from_s`, when steps begin, is ascending and has at least one time.
     """
     return np.searchsorted(from_s, times_s, side="right") - 1
 
 
 def held(steps: Places, values: Floats, before: float = np.nan) -> Floats:
-    """Return the values of some steps; `before` all of them, `before` holds."""
+    """Return the values of some steps; `before` for step -1."""
     return np.where(steps >= 0, values[np.maximum(steps, 0)], before)
