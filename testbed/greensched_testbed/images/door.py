@@ -24,11 +24,12 @@ class Door:
     """
 
     def __init__(self, port: int) -> None:
-        self._to_port = port
         self._open: list[socket.socket] = []
         with ThreadPoolExecutor(max_workers=1) as inside:  # its thread never comes back out
             self._network, self._listening = inside.submit(_new_network, port).result()
-        self._thread = threading.Thread(target=self._serve, name="door", daemon=True)
+        self._thread = threading.Thread(
+            target=forward, args=(self._listening, port, self._open), name="door", daemon=True
+        )
 
     @property
     def network(self) -> Path:
@@ -47,14 +48,23 @@ class Door:
         self._thread.join()
         os.close(self._network)
 
-    def _serve(self) -> None:
-        with suppress(OSError):  # closed
-            while True:
-                here, _ = self._listening.accept()
-                there = socket.create_connection(("127.0.0.1", self._to_port))
-                self._open += [here, there]
-                for source, sink in ((here, there), (there, here)):
-                    threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
+
+def forward(listening: socket.socket, to_port: int, opened: list[socket.socket]) -> None:
+    """Connect each client to 127.0.0.1:`to_port`, until `listening` is shut down.
+
+    `opened` gets the sockets of each connection.
+    """
+    with suppress(OSError):  # accept fails when the socket is shut down
+        while True:
+            here, _ = listening.accept()
+            try:
+                there = socket.create_connection(("127.0.0.1", to_port))
+            except OSError:  # no server at this moment: only this connection fails
+                here.close()
+                continue
+            opened += [here, there]
+            for source, sink in ((here, there), (there, here)):
+                threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
 
 
 def _new_network(port: int) -> tuple[int, socket.socket]:
