@@ -170,7 +170,7 @@ async def played(
         record = await replay.replay(
             trace,
             stage.plane.access,
-            replace(options, tells_deadlines=holds),
+            replace(options, has_deadlines=holds),
             on_progress=lambda now: told.progress(name, now),
         )
     for reason in replay.pending_reasons(record, scheduler):
