@@ -140,7 +140,7 @@ class OperatorProcesses:
         """Stop a process; safe to repeat."""
         self._plane.stop(f"operator-{name}")
 
-    def go_on(self, pace: FastClock) -> None:
+    def restart(self, pace: FastClock) -> None:
         """Restart one process of each kind on another clock, with the chart's settings."""
         for kind in reversed(_KINDS):
             self.stop(kind)

@@ -1,4 +1,4 @@
-"""A network with one way out: a port of its own that leads to a server of this machine."""
+"""A network from which only one server of this machine can be reached."""
 
 import ctypes
 import fcntl
@@ -17,15 +17,15 @@ _IFF_UP = 1  # linux/if.h
 
 
 class Door:
-    """An empty network in which 127.0.0.1:port leads to the same port here.
+    """An empty network in which 127.0.0.1:port leads to the same port of this machine.
 
-    A socket stays in the network in which it was made: no veth, no route, no rule is needed. The
-    network goes when this and all that run in it have ended. Raises OSError where we are not root.
+    A socket stays in the network in which it was created, so this needs no veth, route or rule.
+    The network ends with this and all processes in it. Raises OSError if we are not root.
     """
 
     def __init__(self, port: int) -> None:
         self._open: list[socket.socket] = []
-        with ThreadPoolExecutor(max_workers=1) as inside:  # its thread never comes back out
+        with ThreadPoolExecutor(max_workers=1) as inside:  # its thread stays in the new network
             self._network, self._listening = inside.submit(_new_network, port).result()
         self._thread = threading.Thread(
             target=forward, args=(self._listening, port, self._open), name="door", daemon=True
@@ -33,7 +33,7 @@ class Door:
 
     @property
     def network(self) -> Path:
-        """Return the path by which others join the network, while this is open."""
+        """Return the path by which processes join the network while this is open."""
         return Path(f"/proc/{os.getpid()}/fd/{self._network}")
 
     def __enter__(self) -> Self:
@@ -68,12 +68,12 @@ def forward(listening: socket.socket, to_port: int, opened: list[socket.socket])
 
 
 def _new_network(port: int) -> tuple[int, socket.socket]:
-    """Return a handle on a new network, which this thread joins, and what listens in it."""
+    """Move this thread into a new network; return its file descriptor and a listening socket."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), "unshare: only root makes another network")
+        raise OSError(ctypes.get_errno(), "unshare: only root can create a network")
     listening = socket.socket()
-    # A new network's own interface is down.
+    # The loopback interface of a new network is down.
     fcntl.ioctl(listening, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", _IFF_UP))
     listening.bind(("127.0.0.1", port))
     listening.listen(64)
