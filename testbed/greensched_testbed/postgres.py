@@ -110,7 +110,7 @@ class PostgresServer:
         return self.folder / "data"
 
     def _answers(self) -> bool:
-        asked: list[str | Path] = [
+        command: list[str | Path] = [
             self._programs / "pg_isready",
             "-q",
             "-h",
@@ -118,7 +118,7 @@ class PostgresServer:
             "-p",
             str(self._port),
         ]
-        return subprocess.run(asked, check=False).returncode == 0
+        return subprocess.run(command, check=False).returncode == 0
 
     def _run(self, command: Sequence[str | Path]) -> None:
         whole: list[str | Path] = [*_as_user(), *command]

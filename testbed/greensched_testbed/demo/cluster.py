@@ -160,9 +160,9 @@ class GreenSchedProcesses:
 
     def policy(self) -> ServedPolicy:
         """Return the running extender's policy."""
-        told = httpx.get(f"{self.explain_url}/v1/policy", timeout=5.0, trust_env=False).json()
-        bundle = told["bundle"] or {"name": None, "untrained": False}
-        return ServedPolicy(told["policy"], bundle["name"], bundle["untrained"])
+        reply = httpx.get(f"{self.explain_url}/v1/policy", timeout=5.0, trust_env=False).json()
+        bundle = reply["bundle"] or {"name": None, "untrained": False}
+        return ServedPolicy(reply["policy"], bundle["name"], bundle["untrained"])
 
 
 async def publish_grid(
