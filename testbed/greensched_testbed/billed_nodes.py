@@ -1,4 +1,4 @@
-"""Nodes as the accounting takes them."""
+"""Converts nodes to the arrays that the accounting reads."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ def billed_nodes(
 ) -> BilledNodes:
     """Return the nodes' columns; each node's curve is one of `curves`.
 
-    One in none of the zones has no carbon and no price.
+    A node outside of `zones` has neither carbon nor price.
     """
     return BilledNodes(
         cpu_capacity=np.array([node.cpu_cores for node in nodes]),

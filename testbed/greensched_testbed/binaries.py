@@ -1,8 +1,8 @@
 """Builds the control plane's programs once, from source, and keeps them in the user's cache.
 
-They come out of Go modules that lie beside this file: `go/` (etcd, Kubernetes, kwok, Helm) and one
-folder each below it for Prometheus, Kueue, what real nodes run, and what makes a release. The
-cache's key is a hash of go.mod, go.sum, what Go code of our own lies beside them, and the flags.
+The sources are Go modules in `go/` (etcd, Kubernetes, kwok, Helm) and its subfolders: Prometheus,
+Kueue, the programs of real nodes, and the tools of a release. The cache key is a hash of go.mod,
+go.sum, our Go files beside them, and the flags.
 """
 
 import fcntl
@@ -35,17 +35,17 @@ _VERSION_PACKAGE = "k8s.io/component-base/version"
 
 @dataclass(frozen=True)
 class Recipe:
-    """One Go module and the programs that its tools become."""
+    """One Go module and the programs built from its tools."""
 
     title: str
     module: Path
     programs: tuple[str, ...]
-    cpu_minutes: float  # measured cold, to tell how long it takes
+    cpu_minutes: float  # measured without a cache, for the announcement
     flags: tuple[str, ...]
-    renamed: Mapping[str, str] = field(default_factory=dict)  # Go's name → ours
+    renamed: Mapping[str, str] = field(default_factory=dict)  # our name by Go's
 
     def key(self) -> str:
-        """Return what the cache knows the result by."""
+        """Return the cache key of the result."""
         digest = hashlib.sha256()
         own = sorted(self.module.glob("*.go"))
         for part in (self.module / "go.mod", self.module / "go.sum", *own):
@@ -54,7 +54,7 @@ class Recipe:
         return digest.hexdigest()[:16]
 
 
-# Without a version kubectl and Helm cannot parse what the server calls itself.
+# Without these flags the server reports a version that kubectl and Helm cannot parse.
 _KUBERNETES_FLAGS = (
     "-ldflags",
     f"-s -w -X {_VERSION_PACKAGE}.gitVersion={KUBERNETES_VERSION}"
@@ -81,7 +81,7 @@ PROMETHEUS = Recipe(
     module=_MODULES / "prometheus",
     programs=("prometheus",),
     cpu_minutes=4.0,
-    # It finds its targets by Kubernetes alone, by no cloud: fewer packages.
+    # Service discovery by Kubernetes only, not by clouds: fewer packages to compile.
     flags=("-tags", "remove_all_sd enable_kubernetes_sd", "-ldflags", "-s -w"),
 )
 KUEUE = Recipe(
@@ -117,7 +117,7 @@ RELEASE = Recipe(
     module=_MODULES / "release",
     programs=("cosign", "crane", "syft"),
     cpu_minutes=12.0,
-    # Syft writes its version into each list that it makes.
+    # Syft writes its version into each SBOM.
     flags=("-ldflags", "-s -w -X main.version=v1.57.0"),
 )
 CONTAINERD = Recipe(
@@ -125,7 +125,7 @@ CONTAINERD = Recipe(
     module=_MODULES / "containerd",
     programs=("containerd", "containerd-shim-runc-v2", "ctr"),
     cpu_minutes=5.0,
-    # kind's nodes use overlayfs alone; btrfs would need C.
+    # kind's nodes use only overlayfs; btrfs would need a C compiler.
     flags=("-tags", "no_btrfs no_devmapper no_zfs", "-ldflags", "-s -w"),
 )
 CRI_TOOLS = Recipe(
@@ -152,22 +152,22 @@ KIND = Recipe(
 
 
 def control_plane_programs() -> Path:
-    """Return the folder of the control plane's programs; build them first if need be."""
+    """Return the folder of the control plane's programs; build them on first use."""
     return built(CONTROL_PLANE)
 
 
 def prometheus_program() -> Path:
-    """Return the path of a Prometheus server; build it first if need be."""
+    """Return the path of a Prometheus server; build it on first use."""
     return built(PROMETHEUS) / "prometheus"
 
 
 def kueue_program() -> Path:
-    """Return the path of Kueue's controller; build it first if need be."""
+    """Return the path of Kueue's controller; build it on first use."""
     return built(KUEUE) / "kueue"
 
 
 def kueue_crds() -> Path:
-    """Return the folder of Kueue's CRDs, in the sources that the controller was built from."""
+    """Return the folder of Kueue's CRDs, from the sources of its controller."""
     kueue_program()
     return _sources(KUEUE, _KUEUE_MODULE) / "config/components/crd/bases"
 
@@ -178,7 +178,7 @@ def kind_sources() -> Path:
 
 
 def _sources(recipe: Recipe, module: str) -> Path:
-    # It fetches them anew where a `go clean -modcache` has taken them since.
+    # This downloads them again if `go clean -modcache` has removed them.
     command = [str(find_go(default_cache())), "mod", "download", "-json", module]
     environment = {**os.environ, "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local"}
     result = subprocess.run(
@@ -190,19 +190,19 @@ def _sources(recipe: Recipe, module: str) -> Path:
 
 
 def release_programs() -> Path:
-    """Return the folder of the programs that sign, list and carry a release; build them first."""
+    """Return the folder of the programs that make a release; build them on first use."""
     return built(RELEASE)
 
 
 def default_cache() -> Path:
-    """Return the folder below which everything built lies."""
+    """Return the folder that contains all builds."""
     return platformdirs.user_cache_path("greensched", appauthor=False) / "bin"
 
 
 def built(recipe: Recipe, cache: Path | None = None) -> Path:
-    """Return the folder with the recipe's programs; build them on first use, showing progress.
+    """Return the folder with the recipe's programs; build them on first use, and show progress.
 
-    Two processes at once build only once. Raises BuildFailed with the log's path.
+    Concurrent processes build only once. Raises BuildFailed with the log's path.
     """
     cache = cache or default_cache()
     result = cache / recipe.key()
@@ -212,7 +212,7 @@ def built(recipe: Recipe, cache: Path | None = None) -> Path:
     with sole_builder(cache / f"{recipe.key()}.lock", recipe.title):
         if not result.is_dir():
             partial = cache / f"{recipe.key()}.partial"
-            shutil.rmtree(partial, ignore_errors=True)  # what a killed build left
+            shutil.rmtree(partial, ignore_errors=True)  # left by a killed build
             partial.mkdir()
             _build(recipe, find_go(cache), partial, cache / f"{recipe.key()}.log")
             partial.rename(result)
@@ -221,15 +221,15 @@ def built(recipe: Recipe, cache: Path | None = None) -> Path:
 
 @contextmanager
 def sole_builder(lock_file: Path, title: str) -> Iterator[None]:
-    """Let one process at a time build; one that waits says for what."""
+    """Let one process build at a time; a process that waits prints what it waits for."""
     with lock_file.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             with LiveLine() as line:
-                line.say(f"{title}: another process is building it; waiting for it to end")
+                line.say(f"{title}: another process is building it; waiting until it has ended")
                 fcntl.flock(lock, fcntl.LOCK_EX)
-        yield  # closing the file frees the lock
+        yield  # closing the file releases the lock
 
 
 def _build(recipe: Recipe, go: Path, into: Path, log_file: Path) -> None:
@@ -237,7 +237,7 @@ def _build(recipe: Recipe, go: Path, into: Path, log_file: Path) -> None:
     with LiveLine() as line:
         line.say(_announcement(recipe))
         listed = log_file.with_suffix(".packages")
-        # What the build will compile; asking for it fetches the modules.
+        # List what the build will compile; this also downloads the modules.
         command: list[str | Path] = [go, "list", "-deps", "-f", _STALE, *recipe.flags, "tool"]
         _run(recipe, command, listed, lambda lines: line.update(_fetching(recipe, lines, began)))
         total = sum(bool(each) and not each.startswith("go: ") for each in _lines(listed))
@@ -254,13 +254,13 @@ def _run(
     recipe: Recipe,
     command: list[str | Path],
     log_file: Path,
-    tell: Callable[[list[str]], None],
+    on_lines: Callable[[list[str]], None],
 ) -> None:
-    """Run one step of the build, telling of its log twice a second; raise BuildFailed."""
+    """Run a build step, and pass its log to `on_lines` twice a second; raise BuildFailed."""
     log_file.unlink(missing_ok=True)
     environment = {
         **os.environ,
-        "CGO_ENABLED": "0",  # needs no C compiler
+        "CGO_ENABLED": "0",  # no C compiler needed
         "GOFLAGS": "-mod=readonly -trimpath -buildvcs=false",
         "GOTOOLCHAIN": "local",
         "GOWORK": "off",
@@ -268,7 +268,7 @@ def _run(
     process = start_process("go", command, log_file, environment=environment, folder=recipe.module)
     try:
         while process.is_running():
-            tell(_lines(log_file))
+            on_lines(_lines(log_file))
             _wait_briefly(process)
     finally:
         process.kill()
@@ -284,14 +284,14 @@ def _finish(recipe: Recipe, into: Path, log_file: Path) -> None:
         (into / theirs).rename(into / ours)
     missing = [name for name in recipe.programs if not (into / name).exists()]
     if missing:
-        raise BuildFailed(f"go built no {', '.join(missing)}; the log is {log_file}")
+        raise BuildFailed(f"go did not build {', '.join(missing)}; the log is {log_file}")
 
 
 def _announcement(recipe: Recipe) -> str:
     minutes = max(1, math.ceil(recipe.cpu_minutes / (os.cpu_count() or 1)))
     return (
         f"{recipe.title}: building {', '.join(recipe.programs)} from source, once: about {minutes} "
-        "minutes when this machine does nothing else (less where Go has compiled them before)"
+        "minutes on an idle machine (less if Go has compiled parts of them before)"
     )
 
 
@@ -303,7 +303,7 @@ def _fetching(recipe: Recipe, lines: list[str], began: float) -> str:
 
 
 def share_text(begun: int, total: int, latest: str) -> str:
-    """Return how much of a build has begun, and with which package; Go tells as each begins."""
+    """Return a build's progress in packages that Go has begun, and the latest of them."""
     share = min(99, 100 * begun // total) if total else 99  # linking remains
     state = latest if begun < total else "linking"
     return f"package {min(begun, total)} of {total} ({share} %): {state}"

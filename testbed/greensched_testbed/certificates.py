@@ -1,4 +1,4 @@
-"""The certificates of one control plane: an authority, a server, and its clients."""
+"""Issues the certificates of one control plane: its authority, server and clients."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class KeyPair:
 
 
 class Authority:
-    """A certificate authority whose files lie in one folder."""
+    """A certificate authority with its files in one folder."""
 
     def __init__(self, folder: Path, name: str = "greensched-testbed-ca") -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ class Authority:
         return self._issue(name, name, "", hosts, ExtendedKeyUsageOID.SERVER_AUTH)
 
     def issue_client(self, name: str, user: str, group: str = "") -> KeyPair:
-        """Return the pair by which Kubernetes knows a client as `user` of `group`."""
+        """Return the pair by which Kubernetes identifies a client as `user` of `group`."""
         return self._issue(name, user, group, (), ExtendedKeyUsageOID.CLIENT_AUTH)
 
     def _issue(

@@ -1,4 +1,4 @@
-"""A control plane that stays up after the command that started it, until it is taken down."""
+"""Starts a control plane that outlives the command that started it, and takes it down."""
 
 import shutil
 import tarfile
@@ -24,12 +24,12 @@ from greensched_testbed.real_nodes.node_kinds import in_two_zones
 
 _STATE_FILE = "cluster.json"
 _GRACE_S = 5.0
-_SAME_START_S = 0.1  # two looks at one process's start agree to a clock tick, 0.01 s
+_SAME_START_S = 0.1  # two readings of a process's start differ by at most a clock tick, 0.01 s
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessRecord:
-    """One process of the cluster; its start tells it from a later one with the same id."""
+    """One process of the cluster; its start time detects a reused process id."""
 
     name: str
     pid: int
@@ -38,15 +38,15 @@ class ProcessRecord:
 
 @dataclass(frozen=True, slots=True)
 class ClusterRecord:
-    """What runs, and how to reach it."""
+    """The cluster's processes, and how to reach it."""
 
     folder: str
     url: str
     kubeconfig: str
-    programs: str  # the folder of kubectl, helm and, of a simulated cluster, all that runs
+    programs: str  # the folder of kubectl, helm and, if simulated, all programs of the cluster
     processes: tuple[ProcessRecord, ...]
-    run: str = ""  # of real nodes: what their cgroups and their network are called
-    starter: ProcessRecord | None = None  # who starts it, until it has started
+    run: str = ""  # real nodes: the name of their cgroups and network
+    starter: ProcessRecord | None = None  # the process that starts it, until it has started
 
     @property
     def logs(self) -> Path:
@@ -68,9 +68,9 @@ def up(
 ) -> ClusterRecord:
     """Start a control plane that outlives us, and return how to reach it.
 
-    With real nodes, which get the archives of `images`, containers run in it. When it is already
-    up, nothing happens. Raises BadInput when the folder holds something else or an archive is none,
-    CannotRunNodes where real nodes cannot be.
+    Containers run only on real nodes, which get the archives of `images`. A running cluster is left
+    as it is. Raises BadInput if the folder has other content or an archive is invalid,
+    CannotRunNodes if this machine cannot run real nodes.
     """
     folder = (folder or default_folder()).absolute()
     images = [_archive(each) for each in images]
@@ -78,10 +78,10 @@ def up(
     if present is not None:
         return present
     if (folder / _STATE_FILE).exists():
-        down(folder)  # what a reboot or a crash left
+        down(folder)  # left by a reboot or a crash
     if folder.exists() and any(folder.iterdir()):
         raise BadInput(
-            f"{folder} is not empty and holds no cluster of greensched; name another folder"
+            f"{folder} is not empty and contains no cluster of greensched; name another folder"
         )
     try:
         if real_nodes:
@@ -99,7 +99,7 @@ def _archive(path: Path) -> Path:
         raise BadInput(
             f"{path} is not an archive of an image; write one with `docker save` or `make images`"
         )
-    return path.absolute()  # nodes have a working directory of their own
+    return path.absolute()  # nodes have other working directories
 
 
 def _start_simulated(folder: Path, options: ControlPlaneOptions | None) -> ClusterRecord:
@@ -129,7 +129,7 @@ def _start_real(folder: Path, count: int, images: Iterable[Path]) -> ClusterReco
 def _written(
     folder: Path, plane: ControlPlane, processes: Iterable[ManagedProcess], run: str = ""
 ) -> ClusterRecord:
-    """Write down what runs, and return it."""
+    """Write the record of a started cluster, and return it."""
     record = ClusterRecord(
         folder=str(folder),
         url=plane.url,
@@ -142,7 +142,7 @@ def _written(
 
 
 def _write_begun(folder: Path, programs: str = "") -> None:
-    """Write down who starts: if it is killed from here on, the folder is known as a cluster's."""
+    """Write a record of the start, so that `down` recognises the folder if the start is killed."""
     us = psutil.Process()
     starter = ProcessRecord(us.name(), us.pid, us.create_time())
     _write(ClusterRecord(str(folder), "", "", programs, processes=(), starter=starter))
@@ -154,9 +154,9 @@ def _write(record: ClusterRecord) -> ClusterRecord:
 
 
 async def add_nodes(record: ClusterRecord, count: int) -> tuple[str, ...]:
-    """See that the cluster has `count` kwok nodes of mixed kinds, and return their names.
+    """Create missing kwok nodes, up to `count` of mixed kinds, and return all their names.
 
-    Those that it has already stay. Raises NotReady when they do not come up.
+    Existing ones stay. Raises NotReady if they do not become ready.
     """
     async with ApiClient(ApiAccess.from_kubeconfig(Path(record.kubeconfig))) as client:
         names = await create_nodes(client, mixed_nodes(count), may_exist=True)
@@ -171,7 +171,7 @@ async def count_nodes(record: ClusterRecord) -> int:
 
 
 def status(folder: Path | None = None) -> ClusterRecord | None:
-    """Return the record of the cluster in a folder if all of it runs, else None."""
+    """Return the record of the cluster in a folder if all its processes run, else None."""
     record = _read(folder or default_folder())
     if record is None or record.starter is not None:
         return None
@@ -183,9 +183,9 @@ def status(folder: Path | None = None) -> ClusterRecord | None:
 def down(folder: Path | None = None) -> tuple[str, ...]:
     """Stop exactly what `up` started, remove its folder, and return the names of what was stopped.
 
-    Returns nothing when there is no cluster. Where `up` was killed before it was done, what it had
-    started goes; with real nodes all that was left by runs whose parents were killed. Raises
-    BadInput while it still runs.
+    Returns nothing if there is no cluster. If `up` was killed, this stops what it had started; with
+    real nodes, this removes everything left by runs whose parents were killed. Raises BadInput
+    while `up` still runs.
     """
     folder = (folder or default_folder()).absolute()
     record = _read(folder)
@@ -194,7 +194,7 @@ def down(folder: Path | None = None) -> tuple[str, ...]:
     if record.starter is not None:
         if _find(record.starter):
             raise BadInput(
-                f"process {record.starter.pid} is starting {folder}; end that process first"
+                f"process {record.starter.pid} is starting the cluster in {folder}; end it first"
             )
         stopped = _stopped(_begun(record)) if record.programs else sweep()
     elif record.run:
@@ -207,7 +207,7 @@ def down(folder: Path | None = None) -> tuple[str, ...]:
 
 
 def _begun(record: ClusterRecord) -> tuple[ProcessRecord, ...]:
-    """Return what a killed start left: our programs at work in its folder, newest first."""
+    """Return what a killed start left: processes of our programs in its folder, newest first."""
     found = [
         ProcessRecord(each.info["name"], each.pid, each.info["create_time"])
         for each in psutil.process_iter(["name", "exe", "cmdline", "create_time"])

@@ -1,4 +1,4 @@
-"""Runs programs to their end: returns what one prints, raises a failure with its output."""
+"""Runs programs to their end: returns the output, or raises with it on failure."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from greensched_testbed.errors import BuildFailed, CommandFailed, NotReady
 
-_MOST_WORDS_TOLD = 10
+_MOST_WORDS_SHOWN = 10
 _MOST_LINES_TOLD = 15
 _TIMEOUT_S = 120.0
 
@@ -20,11 +20,11 @@ def run_command(
 ) -> str:
     """Return what a program prints.
 
-    It sees the PATH alone where no environment is given. Raises CommandFailed when it fails,
-    NotReady when it has not ended in time.
+    Without `environment` it gets only the PATH. Raises CommandFailed if it fails, NotReady if it
+    has not ended in time.
     """
     words = [str(each) for each in command]
-    told = " ".join([Path(words[0]).name, *words[1:_MOST_WORDS_TOLD]])
+    shown_command = " ".join([Path(words[0]).name, *words[1:_MOST_WORDS_SHOWN]])
     try:
         result = subprocess.run(
             words,
@@ -39,16 +39,16 @@ def run_command(
             check=False,
         )
     except subprocess.TimeoutExpired as fault:
-        raise NotReady(f"{told} did not end within {timeout_s:g} s") from fault
+        raise NotReady(f"{shown_command} did not end within {timeout_s:g} s") from fault
     if result.returncode != 0:
-        raise CommandFailed(told, result.returncode, result.stderr + result.stdout)
+        raise CommandFailed(shown_command, result.returncode, result.stderr + result.stdout)
     return result.stdout
 
 
 def run_builder(command: Sequence[str], folder: Path | None = None) -> str:
-    """Return what a program prints that builds or fetches something, however long it takes.
+    """Run a program that builds or downloads, without a time limit, and return what it prints.
 
-    It sees our environment: proxies, indexes of packages. Raises BuildFailed with its last words.
+    It gets our environment (proxies, package indexes). Raises BuildFailed with its last output.
     """
     try:
         result = subprocess.run(

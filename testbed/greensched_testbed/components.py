@@ -1,7 +1,7 @@
 """The command lines of the control plane's programs.
 
-The flags are the fewest that were seen to suffice; everything listens on 127.0.0.1, but for an API
-server that is given another address.
+They have only the flags found necessary. Everything listens on 127.0.0.1, except an API server with
+another address.
 """
 
 from dataclasses import dataclass, field
@@ -37,15 +37,15 @@ _ISSUER = "https://kubernetes.default.svc.cluster.local"
 class ControlPlaneOptions:
     """What to run and how; the defaults suit tests and the demo.
 
-    kwok: nodes and pods live; without it nothing heartbeats and pods stay bound, Pending.
-    scheduler: the default kube-scheduler.
-    controllers: as kube-controller-manager's --controllers; benchmarks with plain Node objects
-        take `*,-node-lifecycle-controller`.
-    client_qps, client_burst: of scheduler and controller-manager; Kubernetes' own 50 and 100 bind
-        55 pods/s whatever else is true.
-    extra_flags: program name → further flags.
-    address: where the API server listens, and what its certificate is valid for.
-    prefix: what each program is started through, such as nsenter with its arguments.
+    kwok: simulate nodes and pods; without it nodes send no heartbeats and bound pods stay Pending.
+    scheduler: run the default kube-scheduler.
+    controllers: value of kube-controller-manager's --controllers; benchmarks with plain Node
+        objects use `*,-node-lifecycle-controller`.
+    client_qps, client_burst: of scheduler and controller-manager; Kubernetes' defaults, 50 and 100,
+        limit binding to 55 pods/s.
+    extra_flags: additional flags by program name.
+    address: on which the API server listens, and for which its certificate is valid.
+    prefix: command that starts each program, such as nsenter with its arguments.
     """
 
     kwok: bool = True
@@ -62,7 +62,7 @@ class ControlPlaneOptions:
 
 @dataclass(frozen=True)
 class Blueprint:
-    """One control plane on paper: its folder, ports, keys and command lines."""
+    """The plan of one control plane: its folder, ports, keys and command lines."""
 
     programs: Path
     folder: Path
@@ -71,7 +71,7 @@ class Blueprint:
     etcd_ports: tuple[int, int]  # client, peer
     manager_port: int
     scheduler_port: int
-    kubelet_port: int  # where kwok plays every node's kubelet
+    kubelet_port: int  # kwok serves every node's kubelet API there
     authority: Authority
     server: KeyPair
     token_keys: KeyPair
@@ -87,11 +87,11 @@ class Blueprint:
 
     @property
     def kwok_folder(self) -> Path:
-        """Return where further kwok configuration lies; read when kwok starts."""
+        """Return the folder of additional kwok configuration, which kwok reads at its start."""
         return self.folder / "kwok"
 
     def command(self, component: str) -> list[str | Path]:
-        """Return the command line of a component; raise KeyError if there is none of that name."""
+        """Return the command line of a component; raise KeyError if its name is unknown."""
         arguments = {
             ETCD: self._etcd,
             API_SERVER: self._api_server,
@@ -117,7 +117,7 @@ class Blueprint:
             f"--initial-advertise-peer-urls={peer}",
             f"--initial-cluster=testbed={peer}",
             "--log-level=warn",
-            "--unsafe-no-fsync",  # nothing here is kept
+            "--unsafe-no-fsync",  # the data need not survive a crash
             "--quota-backend-bytes=8589934592",
         ]
 
@@ -131,7 +131,7 @@ class Blueprint:
             f"--tls-private-key-file={self.server.key}",
             f"--client-ca-file={self.authority.certificate_file}",
             f"--cert-dir={self.folder / 'apiserver'}",
-            # As which it calls kubelets, for logs, exec and port-forward.
+            # Its identity towards kubelets, for logs, exec and port-forward.
             f"--kubelet-client-certificate={self.admin.certificate}",
             f"--kubelet-client-key={self.admin.key}",
             "--endpoint-reconciler-type=none",
@@ -158,7 +158,7 @@ class Blueprint:
             f"--controllers={self.options.controllers}",
             f"--kube-api-qps={self.options.client_qps}",
             f"--kube-api-burst={self.options.client_burst}",
-            # It makes this folder when it starts, by default in /usr/libexec/kubernetes.
+            # It creates this folder at its start; the default is in /usr/libexec/kubernetes.
             f"--flex-volume-plugin-dir={self.folder / 'volume-plugins'}",
         ]
 
@@ -187,7 +187,7 @@ class Blueprint:
 
 
 def draw(programs: Path, folder: Path, options: ControlPlaneOptions) -> Blueprint:
-    """Return a blueprint on free ports, its keys and kubeconfigs written below `folder`."""
+    """Return a blueprint with free ports; write its keys and kubeconfigs below `folder`."""
     api, etcd, peer, manager, scheduler, kubelet = free_ports(6)
     authority = Authority(folder / "keys")
     url = f"https://{options.address}:{api}"
@@ -240,7 +240,7 @@ def scheduler_arguments(
 ) -> list[str]:
     """Write a scheduler's configuration and return the arguments that run it outside a cluster.
 
-    The only thing changed in it is clientConnection.kubeconfig: there is no pod to take it from.
+    This sets only clientConnection.kubeconfig, which a pod would not need.
     """
     config: dict[str, Any] = yaml.safe_load(config_text)
     config.setdefault("clientConnection", {})["kubeconfig"] = str(kubeconfig)
@@ -253,7 +253,7 @@ def scheduler_arguments(
 
 
 def _admission(options: ControlPlaneOptions) -> list[str]:
-    """Taint no new node not-ready where no controller would ever remove the taint."""
+    """Return flags that stop tainting new nodes not-ready if no controller removes the taint."""
     if "-node-lifecycle-controller" not in options.controllers.split(","):
         return []
     return ["--disable-admission-plugins=TaintNodesByCondition"]

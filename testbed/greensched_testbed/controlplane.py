@@ -1,4 +1,4 @@
-"""A real Kubernetes control plane on this machine, in a scratch folder on free ports."""
+"""Runs a real Kubernetes control plane on this machine, in a scratch folder on free ports."""
 
 import json
 import os
@@ -42,7 +42,7 @@ _COMMAND_TIMEOUT_S = 180.0
 
 @dataclass(frozen=True)
 class SchedulerProcess:
-    """A further kube-scheduler and where its metrics are."""
+    """An additional kube-scheduler and the URL of its metrics."""
 
     name: str
     process: ManagedProcess
@@ -50,10 +50,10 @@ class SchedulerProcess:
 
 
 class ControlPlane:
-    """etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, while it is entered.
+    """Context manager: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok.
 
-    Everything is stopped and the folder removed on leaving, also when an exception passes through.
-    Raises ProcessDied or NotReady when it does not come up, BuildFailed when it cannot be built.
+    On exit it stops everything and removes the folder, also after an exception. Raises ProcessDied
+    or NotReady if a program does not start, BuildFailed if one cannot be built.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class ControlPlane:
 
     @property
     def ca_file(self) -> Path:
-        """Return the certificate of the authority."""
+        """Return the authority's certificate file."""
         return self.authority.certificate_file
 
     @property
     def authority(self) -> Authority:
-        """Return who signed the API server's certificate, and signs for nodes and users."""
+        """Return the authority that signs certificates of the API server, nodes and users."""
         return self._blueprint.authority
 
     @property
@@ -108,11 +108,11 @@ class ControlPlane:
 
     @property
     def access(self) -> ApiAccess:
-        """Return the administrator's access, for our own client."""
+        """Return the administrator's access, for our API client."""
         return certificate_access(self.url, self.ca_file, self.client_certificate)
 
     def start_all(self) -> None:
-        """Start everything, in order; stop what came up when something does not."""
+        """Start everything, in order; if a start fails, stop what was started."""
         began = time.monotonic()
         try:
             self.start(ETCD)
@@ -142,15 +142,15 @@ class ControlPlane:
                 shutil.rmtree(self.folder, ignore_errors=True)
 
     def let_go(self) -> None:
-        """Leave everything running and forget about it; only for what was started to outlive us."""
+        """Leave everything running and stop managing it; needs `outlives_us`."""
         self.processes.let_go()
         self._probe.close()
 
     def start(self, name: str) -> None:
-        """Start one component; kube-apiserver is waited for until it is ready."""
+        """Start one component; for kube-apiserver, wait until it is ready."""
         process = self.processes.start(name, self._blueprint.command(name), self._environment())
         if name == API_SERVER:
-            # The others exit when they come before its bootstrap RBAC.
+            # Other components exit if they start before its bootstrap RBAC exists.
             process.wait_until(lambda: self._answers("/readyz"), "/readyz", _READY_TIMEOUT_S)
 
     def stop(self, name: str) -> None:
@@ -165,9 +165,9 @@ class ControlPlane:
     def start_scheduler(
         self, name: str, config_text: str, kubeconfig: Path | None = None
     ) -> SchedulerProcess:
-        """Start a further kube-scheduler with a KubeSchedulerConfiguration, as who `kubeconfig` is.
+        """Start an additional kube-scheduler with a configuration, as the user of `kubeconfig`.
 
-        Of the configuration only clientConnection.kubeconfig is set. Returns once it is healthy.
+        This sets only clientConnection.kubeconfig in it. Returns once the scheduler is healthy.
         """
         identity = kubeconfig or self._blueprint.scheduler_kubeconfig
         port = free_port()
@@ -187,7 +187,7 @@ class ControlPlane:
         return SchedulerProcess(name, process, url)
 
     def forward_pod_port(self, namespace: str, port: int, target_port: int) -> None:
-        """Let kwok answer a port-forward to `port` of the namespace's pods by a local process."""
+        """Have kwok connect a port-forward to `port` of the namespace's pods to a local port."""
         folder = self._blueprint.kwok_folder
         folder.mkdir(exist_ok=True)
         forward = {
@@ -205,12 +205,12 @@ class ControlPlane:
         self.restart(KWOK)
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
-        """Return what kubectl prints as administrator; raise CommandFailed when it fails."""
+        """Run kubectl as administrator and return its output; raise CommandFailed if it fails."""
         options = ("--kubeconfig", str(self.kubeconfig))
         return self._command("kubectl", (*options, *arguments), stdin)
 
     def helm(self, *arguments: str, stdin: str | None = None) -> str:
-        """Return what helm prints as administrator; raise CommandFailed when it fails."""
+        """Run helm as administrator and return its output; raise CommandFailed if it fails."""
         options = ("--kubeconfig", str(self.kubeconfig))
         return self._command("helm", (*arguments, *options), stdin)
 
@@ -220,13 +220,13 @@ class ControlPlane:
         return self.kubectl("create", "token", name, "-n", namespace, duration).strip()
 
     def service_account_dir(self, namespace: str, name: str) -> Path:
-        """Return a folder such as kubelet mounts into a pod of that service account."""
+        """Return a folder like the one that kubelet mounts into pods of that service account."""
         folder = self.folder / "serviceaccounts" / namespace / name
         token = self.service_account_token(namespace, name)
         return write_service_account_dir(folder, self.ca_file, namespace, token)
 
     def kubeconfig_for_service_account(self, namespace: str, name: str) -> Path:
-        """Return a kubeconfig that acts as a service account."""
+        """Return a kubeconfig of a service account."""
         path = self.folder / "serviceaccounts" / f"{namespace}.{name}.kubeconfig"
         token = self.service_account_token(namespace, name)
         return write_token_kubeconfig(path, self.url, self.ca_file, token)
@@ -267,7 +267,7 @@ class ControlPlane:
         )
 
     def _environment(self) -> dict[str, str]:
-        """What the programs see: none of the user's own Kubernetes or Helm settings."""
+        """Return the programs' environment, without the user's Kubernetes and Helm settings."""
         return {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(self.folder / "home"),

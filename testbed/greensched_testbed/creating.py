@@ -1,4 +1,4 @@
-"""Creates objects on a cluster whose API server may go away for a while, and asks for them."""
+"""Creates and looks up objects while the API server may be away for a time."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ _RETRY_S = 0.5
 
 
 async def exists(client: ApiClient, path: str) -> bool:
-    """Say whether there is an object; raise ApiUnavailable where the server does not say."""
+    """Return whether an object exists; raise ApiUnavailable if the server does not answer."""
     try:
         await client.get(path)
     except ApiUnavailable as fault:
@@ -20,9 +20,10 @@ async def exists(client: ApiClient, path: str) -> bool:
 
 
 async def create_once(client: ApiClient, path: str, body: bytes) -> None:
-    """Create an object; when the server was away and already has it from our last try, all is well.
+    """Create an object; retry until the server answers.
 
-    Asks again until it answers. Raises ApiUnavailable when it refuses the object (HTTP 4xx).
+    An object that an earlier try created is accepted. Raises ApiUnavailable if the server refuses
+    the object (HTTP 4xx).
     """
     is_retry = False
     while True:

@@ -1,4 +1,4 @@
-"""Kubeconfigs and service account folders: how clients of the testbed prove who they are."""
+"""Writes kubeconfigs and service account folders, by which clients authenticate."""
 
 import base64
 import ssl
@@ -11,7 +11,7 @@ from greensched_testbed.certificates import KeyPair
 
 
 def write_client_kubeconfig(path: Path, url: str, authority: Path, client: KeyPair) -> Path:
-    """Write a kubeconfig that holds all it needs, for a client with a certificate."""
+    """Write a self-contained kubeconfig for a client with a certificate."""
     user = {
         "client-certificate-data": _base64(client.certificate),
         "client-key-data": _base64(client.key),
@@ -20,7 +20,7 @@ def write_client_kubeconfig(path: Path, url: str, authority: Path, client: KeyPa
 
 
 def write_token_kubeconfig(path: Path, url: str, authority: Path, token: str) -> Path:
-    """Write a kubeconfig that holds all it needs, for a client with a bearer token."""
+    """Write a self-contained kubeconfig for a client with a bearer token."""
     return _write_kubeconfig(path, url, authority, {"token": token})
 
 

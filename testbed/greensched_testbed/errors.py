@@ -1,10 +1,10 @@
-"""What can go wrong on the testbed, beside bad input.
+"""The testbed's errors, other than bad input.
 
 GreenSchedError
 ├── BuildFailed      a program could not be built; the message names the log
-├── ProcessDied      a process of the control plane ended; the message ends with its last words
-├── NotReady         something did not come up in time
-└── CommandFailed    kubectl or helm ended with an error; the message carries its stderr
+├── ProcessDied      a process of the control plane ended; the message ends with its last output
+├── NotReady         something did not become ready in time
+└── CommandFailed    kubectl or helm ended with an error; the message contains its stderr
 """
 
 from greensched_core.errors import GreenSchedError
@@ -15,11 +15,11 @@ class BuildFailed(GreenSchedError):
 
 
 class ProcessDied(GreenSchedError):
-    """A process ended that should run on; the message ends with its last words."""
+    """A process ended unexpectedly; the message ends with its last output."""
 
 
 class NotReady(GreenSchedError):
-    """Something did not come up in time; the message says what, and how long we waited."""
+    """Something did not become ready in time; the message says what, and how long we waited."""
 
 
 class CommandFailed(GreenSchedError):

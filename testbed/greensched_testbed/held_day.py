@@ -1,6 +1,6 @@
-"""A world's jobs as real Jobs, pods and CronJob runs, replayed on a clock that goes faster.
+"""Replays a world's jobs as real Jobs, pods and CronJob runs, on an accelerated clock.
 
-What became of each is read off a watch, for the times in objects are whole seconds.
+Times are those of the watch's events, since timestamps in objects are whole seconds.
 """
 
 import asyncio
@@ -36,13 +36,13 @@ _RETRY_S = 0.5
 
 @dataclass
 class ItemRun:
-    """What became of one job; times in seconds since the world's start, None: it did not happen."""
+    """The outcome of one job; times in seconds since the world's start, None: did not happen."""
 
     place: int
     kind: str
     created_s: float | None = None
-    released_s: float | None = None  # our hold was seen to be gone
-    planned_s: float | None = None  # the start that was then planned
+    released_s: float | None = None  # our hold was first seen to be gone
+    planned_s: float | None = None  # the planned start at that time
     release_reason: str = ""
     started_s: float | None = None
     ended_s: float | None = None
@@ -51,7 +51,7 @@ class ItemRun:
 
 @dataclass(frozen=True)
 class Day:
-    """A world, when it begins on the operator's clock, and where it is replayed."""
+    """A world, its start on the operator's clock, and where it is replayed."""
 
     world: World
     pace: FastClock
@@ -60,7 +60,7 @@ class Day:
 
     @property
     def start_s(self) -> float:
-        """When the world begins, in seconds since the epoch, on the operator's clock."""
+        """The world's start, in seconds since the epoch on the operator's clock."""
         return self.pace.shows_s
 
     def now_s(self) -> float:
@@ -69,7 +69,7 @@ class Day:
 
 
 def node_groups(world: World) -> list[EqualNodes]:
-    """Return a node of the cluster for each of the world's, of the same power and zone."""
+    """Return a cluster node for each of the world's nodes, with the same power and zone."""
     nodes, groups = world.nodes, []
     curves = world.curve_watts.reshape(-1, CURVE_POINTS)
     for place, name in enumerate(world.node_names):
@@ -89,7 +89,7 @@ def node_groups(world: World) -> list[EqualNodes]:
 
 
 async def publish(client: ApiClient, day: Day, hours: float = 48.0) -> None:
-    """Write the zones' signals as they are forecast now, in whole steps, so far ahead."""
+    """Write the zones' current forecasts for the next `hours`, in whole steps."""
     grids, now_s = day.world.grids, day.now_s()
     for zone, name in enumerate(day.world.zones):
         own = slice(*grids.starts[zone : zone + 2])
@@ -113,7 +113,7 @@ async def publish(client: ApiClient, day: Day, hours: float = 48.0) -> None:
 
 
 async def create_signals(client: ApiClient, day: Day) -> None:
-    """Create the zones' GridSignals, without any values yet."""
+    """Create the zones' GridSignals, without values."""
     for zone in day.world.zones:
         body = {
             "apiVersion": f"{labels.GROUP}/{labels.VERSION}",
@@ -136,9 +136,9 @@ async def replay_day(
     publish_every_s: float = 3600.0,
     patience_s: float = 120.0,
 ) -> list[ItemRun]:
-    """Create the day's work as it arrives, and return what became of each.
+    """Create the day's work as it arrives, and return the outcome of each job.
 
-    Returns when all has ended, or `patience_s` wall seconds after the last deadline.
+    Returns when all have ended, or `patience_s` wall seconds after the last deadline.
     """
     jobs = day.world.jobs
     log = _Log(day)
@@ -207,7 +207,7 @@ async def _create_all(client: ApiClient, day: Day, log: "_Log", cron_uid: str) -
 
 
 def item_object(day: Day, place: int, cron_uid: str = "") -> tuple[str, dict[str, Any]]:
-    """Return where one of the world's jobs is created, and what as."""
+    """Return the API path and the object with which one of the world's jobs is created."""
     jobs, kind = day.world.jobs, KINDS[place % len(KINDS)]
     speed = float(day.world.nodes.speed[0])
     runtime_s = float(jobs.runtime_s[place]) / speed
@@ -258,7 +258,7 @@ def _pod_spec(day: Day, place: int) -> dict[str, Any]:
 
 
 def _cron_job(day: Day) -> dict[str, Any]:
-    """Return the CronJob that owns runs; suspended, for its controller's clock is the wall's."""
+    """Return the CronJob that owns runs; suspended, since its controller uses the wall clock."""
     return {
         "apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": _CRON_JOB},
         "spec": {
@@ -269,7 +269,7 @@ def _cron_job(day: Day) -> dict[str, Any]:
 
 
 def placements_of(day: Day, runs: Sequence[ItemRun]) -> Placements:
-    """Return what ran where and when, as bills are made of."""
+    """Return where and when each job ran, as input for bills."""
     rows = {name: row for row, name in enumerate(day.world.node_names)}
     jobs = day.world.jobs
     ran = [run for run in runs if run.started_s is not None and run.ended_s is not None]
@@ -298,7 +298,7 @@ class _Status(msgspec.Struct):
 
 
 class _Object(msgspec.Struct):
-    """What a pod and a Job tell us."""
+    """The fields that we read of a pod or a Job."""
 
     metadata: _Meta
     spec: _Spec
@@ -306,7 +306,7 @@ class _Object(msgspec.Struct):
 
 
 class _Log:
-    """Notes when the watch first tells of each change."""
+    """Records when the watch first reports each change."""
 
     def __init__(self, day: Day) -> None:
         count = day.world.jobs.arrival_s.size
@@ -315,22 +315,28 @@ class _Log:
         self._day = day
 
     def list_began(self) -> None:
-        """A full list tells again what is there."""
+        """Do nothing: a full list only repeats existing objects."""
 
     def list_ended(self) -> None:
-        """A pod missing from a list stays as it was last seen."""
+        """Do nothing: an object missing from a list keeps its last state."""
 
     def upsert(self, item: _Object) -> None:
-        """Note when it was released, where its pod runs, and its end."""
+        """Record its release, its pod's start and node, and its end."""
         place = (item.metadata.labels or {}).get(_ITEM)
         if place is None:
             return
         run, now_s = self.runs[int(place)], self._day.now_s()
-        said = item.metadata.annotations or {}
-        if labels.RELEASE_REASON in said and run.released_s is None and not item.spec.suspend:
-            run.released_s, run.release_reason = now_s, said[labels.RELEASE_REASON]
-            if labels.PLANNED_START in said:
-                run.planned_s = parse_timestamp(said[labels.PLANNED_START]) - self._day.start_s
+        annotations = item.metadata.annotations or {}
+        if (
+            labels.RELEASE_REASON in annotations
+            and run.released_s is None
+            and not item.spec.suspend
+        ):
+            run.released_s, run.release_reason = now_s, annotations[labels.RELEASE_REASON]
+            if labels.PLANNED_START in annotations:
+                run.planned_s = (
+                    parse_timestamp(annotations[labels.PLANNED_START]) - self._day.start_s
+                )
         if item.spec.nodeName and run.started_s is None:
             run.started_s, run.node = now_s, item.spec.nodeName
         if item.status.phase == "Succeeded" and run.ended_s is None:
@@ -338,11 +344,11 @@ class _Log:
             self.open.discard(run.place)
 
     def remove(self, item: _Object) -> None:
-        """A pod that is gone stays as it was last seen."""
+        """Do nothing: a deleted object keeps its last state."""
 
 
 def late(day: Day, runs: Sequence[ItemRun], grace_wall_s: float = 1.0) -> Iterator[ItemRun]:
-    """Yield what ended more than a wall second after its deadline."""
+    """Yield runs that ended more than `grace_wall_s` wall seconds after their deadline."""
     for run in runs:
         due_s = float(day.world.jobs.deadline_s[run.place]) + grace_wall_s * day.pace.rate
         if run.ended_s is not None and run.ended_s > due_s:

@@ -1,7 +1,7 @@
-"""Kueue's own controller beside a control plane, with the fewest of its parts.
+"""Runs Kueue's controller beside a control plane, with only the parts needed.
 
-Its admission webhooks are not installed, so a Job must be created suspended. Its CRDs are stored
-and served in their newest version alone: nothing has to be converted between two.
+Its admission webhooks are not installed, so Jobs must be created suspended. Its CRDs are stored and
+served only in their newest version, so that none are converted.
 """
 
 import json
@@ -22,7 +22,7 @@ VERSION = "v1beta2"
 _NAMESPACE = "kueue-system"
 _SERVICE = "kueue-webhook-service"
 _SECRET = "kueue-webhook-server-cert"
-# It writes its authority into these CRDs' conversion webhooks, and does not start without any.
+# Kueue writes its CA into the conversion webhooks of these CRDs, and needs them to start.
 _CONVERTED = frozenset(
     {"localqueues", "clusterqueues", "workloads", "cohorts", "multikueueclusters"}
 )
@@ -59,7 +59,7 @@ def running_kueue(plane: ControlPlane) -> Iterator[None]:
 
 
 def prepared(crd: dict[str, Any]) -> dict[str, Any]:
-    """Return a CRD of Kueue with its newest version alone."""
+    """Return a CRD of Kueue with only its newest version."""
     versions = [each for each in crd["spec"]["versions"] if each["name"] == VERSION]
     if not versions:
         return crd
@@ -72,7 +72,7 @@ def prepared(crd: dict[str, Any]) -> dict[str, Any]:
 
 
 def configuration(health_port: int, certificates: str) -> dict[str, Any]:
-    """Return the controller's configuration: Jobs alone, no metrics, no visibility server."""
+    """Return the controller's configuration: only Jobs, no metrics, no visibility server."""
     return {
         "apiVersion": f"config.kueue.x-k8s.io/{VERSION}",
         "kind": "Configuration",
@@ -90,7 +90,7 @@ def configuration(health_port: int, certificates: str) -> dict[str, Any]:
 
 
 def _surroundings() -> list[dict[str, Any]]:
-    """Return the namespace, and the Secret that it writes its certificate into."""
+    """Return the namespace, and the Secret into which Kueue writes its certificate."""
     metadata = {"name": _SECRET, "namespace": _NAMESPACE}
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}},
@@ -100,7 +100,7 @@ def _surroundings() -> list[dict[str, Any]]:
 
 def _apply(plane: ControlPlane, objects: list[dict[str, Any]]) -> None:
     listed = {"apiVersion": "v1", "kind": "List", "items": objects}
-    # A CRD is too long for the annotation of a client-side apply.
+    # CRDs exceed the size limit of the annotation that client-side apply writes.
     plane.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(listed))
 
 

@@ -1,4 +1,4 @@
-"""Meters and the Prometheus that scrapes them, on one machine: real server, pages of our own."""
+"""Runs a real Prometheus server that scrapes metrics pages of our own."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -14,14 +14,14 @@ from greensched_testbed.binaries import prometheus_program
 from greensched_testbed.ports import free_port
 from greensched_testbed.processes import ManagedProcess, start_process
 
-_READY_S = 90.0  # what takes a second on an idle machine
+_READY_S = 90.0  # takes a second on an idle machine
 
 Page = Callable[[], str]
 
 
 @dataclass
 class Exporter:
-    """A server with a page for each meter; pages may be changed while it runs."""
+    """An HTTP server with a page for each meter; pages may change while it runs."""
 
     pages: dict[str, Page]
     port: int = field(default_factory=free_port)
@@ -38,7 +38,7 @@ class Exporter:
                 self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
         self._serving = threading.Thread(target=self._server.serve_forever, args=(0.05,))
@@ -53,7 +53,7 @@ class Exporter:
 
 @dataclass
 class Prometheus:
-    """A Prometheus server that scrapes every page of an exporter; `url` once it has started."""
+    """A Prometheus server that scrapes all pages of an exporter; `url` is set at its start."""
 
     exporter: Exporter
     folder: Path

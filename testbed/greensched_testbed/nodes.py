@@ -1,4 +1,4 @@
-"""Nodes without machines: kwok plays them, or they are plain objects that nothing heartbeats."""
+"""Creates nodes without machines: simulated by kwok, or plain objects without heartbeats."""
 
 import asyncio
 import time
@@ -14,13 +14,13 @@ from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_testbed.errors import NotReady
 
-_AT_ONCE = 8  # httpx looks at each pair of its connections on every request: 32 are 4 times slower
-_FIRST_POLL_S, _LONGEST_POLL_S = 0.1, 2.0  # a list of a thousand nodes costs the server a second
+_AT_ONCE = 8  # httpx compares all pairs of connections on every request: 32 are 4 times slower
+_FIRST_POLL_S, _LONGEST_POLL_S = 0.1, 2.0  # listing a thousand nodes takes the server a second
 
 
 @dataclass(frozen=True, slots=True)
 class EqualNodes:
-    """Equal nodes, called `<name_prefix>-0` and so on; empty texts set no label."""
+    """Equal nodes, named `<name_prefix>-0` and so on; an empty string sets no label."""
 
     count: int
     name_prefix: str
@@ -42,7 +42,7 @@ class EqualNodes:
 
 
 def node_object(name: str, group: EqualNodes, *, is_ready: bool) -> dict[str, Any]:
-    """Return the Node as JSON would hold it; with `is_ready` it says itself that it is Ready."""
+    """Return the Node as a JSON value; with `is_ready` it has the condition Ready."""
     capacity = {
         labels.CPU: f"{round(group.cpu_cores * 1000)}m",
         labels.MEMORY: str(round(group.memory_bytes)),
@@ -74,10 +74,10 @@ async def create_nodes(
 ) -> tuple[str, ...]:
     """Create the groups' nodes and return their names.
 
-    Without `plain` kwok makes them Ready a moment later (see `wait_until_ready`). With it they are
-    schedulable on return, their not-ready taint removed, and stay so only in a control plane
-    without the node lifecycle controller. With `may_exist` those that are there stay as they are.
-    Raises ApiUnavailable when one cannot be created.
+    Without `plain`, kwok makes them Ready a moment later (see `wait_until_ready`). With it they are
+    schedulable on return, without the not-ready taint; they stay so only in a control plane without
+    the node lifecycle controller. With `may_exist`, existing nodes stay unchanged. Raises
+    ApiUnavailable if one cannot be created.
     """
     pairs = [(name, group) for group in groups for name in group.names()]
     gate = asyncio.Semaphore(_AT_ONCE)
@@ -91,7 +91,7 @@ async def create_nodes(
                 if may_exist and fault.status == 409:
                     return
                 raise
-            if plain and stored.spec.taints:  # by the TaintNodesByCondition admission
+            if plain and stored.spec.taints:  # set by the admission plugin TaintNodesByCondition
                 await client.patch(f"{NODES}/{name}", b'{"spec":{"taints":null}}')
 
     async with asyncio.TaskGroup() as tasks:
@@ -101,7 +101,7 @@ async def create_nodes(
 
 
 async def delete_nodes(client: ApiClient, names: Iterable[str]) -> None:
-    """Delete nodes by name; those already gone are fine."""
+    """Delete nodes by name; ignore those already deleted."""
     gate = asyncio.Semaphore(_AT_ONCE)
 
     async def delete(name: str) -> None:

@@ -1,7 +1,6 @@
-"""The operator's processes beside a control plane, on a clock that may go faster.
+"""Runs the operator's processes beside a control plane, on a clock that may be accelerated.
 
-They have what the chart gives them: its resources, its accounts' rights, its webhook's
-configuration and its settings.
+They use the chart's resources, service accounts, webhook configuration and settings.
 """
 
 import json
@@ -23,14 +22,14 @@ from greensched_testbed.ports import free_port
 from greensched_testbed.processes import ManagedProcess
 
 NAMESPACE = "greensched"
-LEDGER_PORT = 8890  # of the controller's pods, by the chart's default
+LEDGER_PORT = 8890  # on the controller's pods, the chart's default
 _READY_TIMEOUT_S = 60.0
 _KINDS = ("controller", "webhook", "releaser")
 
 
 @dataclass(frozen=True, slots=True)
 class FastClock:
-    """How many times as fast as the wall's a clock goes, and what it showed when it was started."""
+    """A clock `rate` times as fast as the wall clock: it shows `shows_s` at wall time `since_s`."""
 
     rate: float = 1.0
     since_s: float = 0.0
@@ -38,14 +37,14 @@ class FastClock:
 
     @property
     def clock(self) -> Clock:
-        """The clock itself."""
+        """The clock."""
         if self.rate == 1.0:
             return WallClock()
         return ScaledClock(self.since_s, self.shows_s, self.rate)
 
     @property
     def settings(self) -> dict[str, str]:
-        """The operator's settings by which it has the same."""
+        """The operator's settings for the same clock."""
         if self.rate == 1.0:
             return {}
         return {
@@ -56,10 +55,10 @@ class FastClock:
 
 
 class OperatorProcesses:
-    """Controller replicas, a webhook and a releaser, started, stopped and killed by name."""
+    """Controller replicas, a webhook and a releaser, addressed by name."""
 
     def __init__(self, plane: ControlPlane, pace: FastClock, **settings: object) -> None:
-        """`settings` are the operator's, such as `replan_every_s=60`, for all its processes."""
+        """`settings`: settings of all operator processes, such as `replan_every_s=60`."""
         self._plane = plane
         self._pace = pace
         self._settings = {name.upper(): str(value) for name, value in settings.items()}
@@ -68,12 +67,12 @@ class OperatorProcesses:
         self._ledger_ports: dict[str, int] = {}
 
     def install(self, *arguments: str) -> None:
-        """Install the chart, whose pods stay away: its processes run here, with what it gives them.
+        """Install the chart with 0 replicas: its processes run here, with its configuration.
 
-        `arguments` are Helm's.
+        `arguments` go to Helm.
         """
         own = [f"operator.{kind}.replicas=0" for kind in _KINDS]
-        # Whoever places starts extender and scheduler by `GreenSchedProcesses`, or needs neither.
+        # Callers that place pods start extender and scheduler by `GreenSchedProcesses`.
         own += ["extender.replicas=0", "scheduler.replicas=0", "scheduler.extenderUrl=http://none"]
         own += [f"operator.webhook.url={self.review_url()}"]
         self._plane.helm(
@@ -85,7 +84,7 @@ class OperatorProcesses:
                                 f"crd/{kind}.greensched.io")  # fmt: skip
 
     def start_all(self) -> None:
-        """Start one of each, and wait until the API server calls the webhook."""
+        """Start one process of each kind, and wait until the API server calls the webhook."""
         self.start("controller")
         self.start("webhook")
         self.start("releaser")
@@ -100,7 +99,7 @@ class OperatorProcesses:
     ) -> ManagedProcess:
         """Start a `controller`, `webhook` or `releaser`, and wait until it is ready.
 
-        `own` are settings of this process alone, such as CLOCK_ANCHOR_SIM_S.
+        `own`: settings of only this process, such as CLOCK_ANCHOR_SIM_S.
         """
         name = name or kind
         port = self._health_ports.setdefault(name, free_port())
@@ -126,7 +125,7 @@ class OperatorProcesses:
                 **{f"GREENSCHED_OPERATOR_{key}": value for key, value in settings.items()},
                 **self._plane.in_cluster_environment(),
                 "PATH": str(Path(sys.executable).parent),
-                "TMPDIR": str(self._plane.folder),  # a killed webhook leaves its certificate
+                "TMPDIR": str(self._plane.folder),  # a killed webhook leaves its certificate there
             },
         )
         if is_waited_for:
@@ -134,30 +133,30 @@ class OperatorProcesses:
         return process
 
     def ledger_port(self, name: str) -> int:
-        """Return where a controller tells its ledger, which is not where the chart has it."""
+        """Return the port of a controller's ledger, which differs from the chart's."""
         return self._ledger_ports.setdefault(name, free_port())
 
     def stop(self, name: str) -> None:
-        """Stop one by its name; safe to repeat."""
+        """Stop a process; safe to repeat."""
         self._plane.stop(f"operator-{name}")
 
-    def go_on(self, pace: FastClock) -> None:
-        """Stop one of each and start them again on another clock, with the chart's settings."""
+    def restart(self, pace: FastClock) -> None:
+        """Restart one process of each kind on another clock, with the chart's settings."""
         for kind in reversed(_KINDS):
             self.stop(kind)
         self._pace, self._settings = pace, {}
         self.start_all()
 
     def kill(self, name: str) -> None:
-        """Kill one, as a machine that fails does."""
+        """Kill a process, like a machine failure."""
         self._plane.processes[f"operator-{name}"].kill()
 
     def pid(self, name: str) -> int:
-        """Return the process id of one."""
+        """Return a process's id."""
         return self._plane.processes[f"operator-{name}"].pid
 
     def metrics(self, name: str) -> Mapping[str, float]:
-        """Return the samples of one's metrics by name and labels, as Prometheus writes them."""
+        """Return a process's metric samples by name and labels, as in Prometheus' text format."""
         url = f"http://127.0.0.1:{self._health_ports[name]}/metrics"
         found: dict[str, float] = {}
         for line in httpx.get(url, timeout=10.0, trust_env=False).text.splitlines():
@@ -167,11 +166,11 @@ class OperatorProcesses:
         return found
 
     def review_url(self) -> str:
-        """Return where the API server sends reviews."""
+        """Return the URL to which the API server sends admission reviews."""
         return f"https://127.0.0.1:{self._webhook_port}{MUTATE}"
 
     def wait_until_called(self, namespace: str) -> None:
-        """Wait until the API server calls the webhook for work in a namespace."""
+        """Wait until the API server calls the webhook for objects of a namespace."""
         probe: dict[str, Any] = {
             "apiVersion": "batch/v1", "kind": "Job",
             "metadata": {"name": "probe", "namespace": namespace,
@@ -192,7 +191,7 @@ class OperatorProcesses:
             time.sleep(0.2)
 
     def _environment(self) -> dict[str, str]:
-        """Return the settings of the chart's pods, and put the file that they mount beside us."""
+        """Return the settings of the chart's pods, and write the policy file that they mount."""
         policy = self._plane.folder / "policy.json"
         policy.write_text(given_by_chart(self._plane, f"{RELEASE}-operator-policy")["policy.json"])
         own = {"GREENSCHED_OPERATOR_DEFAULT_POLICY_FILE": str(policy)}

@@ -1,4 +1,4 @@
-"""What a pod's conditions tell, as a watch decodes them."""
+"""Reads the conditions of pods and Jobs, as a watch decodes them."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class PodCondition(msgspec.Struct):
-    """A condition of a Job or a pod, as far as we read it."""
+    """The fields that we read of a condition of a Job or a pod."""
 
     type: str = ""
     status: str = ""
@@ -14,7 +14,7 @@ class PodCondition(msgspec.Struct):
 
 
 def why_unplaced(conditions: Iterable[PodCondition]) -> str:
-    """Return what a scheduler said last of why no node took a pod; "" if none has."""
+    """Return a scheduler's last reason why no node fits a pod; "" if there is none."""
     refused = (
         each.message
         for each in conditions

@@ -1,8 +1,8 @@
-"""Free TCP ports of this machine, none of them given out twice.
+"""Finds free TCP ports of this machine, and reserves each for one caller.
 
-A port that was given out stays ours while this process runs, though nobody listens on it yet: a
-lock on one byte of a file, the byte's offset being the port, tells our other processes. The kernel
-frees it when the process ends, however it ends.
+A port stays reserved while this process runs, even if nothing listens on it yet. The reservation is
+a lock on one byte of a file; the byte's offset is the port. The kernel releases it when the process
+ends in any way.
 """
 
 import fcntl
@@ -16,38 +16,38 @@ from collections.abc import Iterator
 from pathlib import Path
 
 # Below Linux's ephemeral range (net.ipv4.ip_local_port_range starts at 32768), so that no outgoing
-# connection takes a port between our look and the server's bind, or while a server restarts.
+# connection takes a port between our check and the server's bind, or while a server restarts.
 _FIRST, _LAST = 20_000, 31_999
 
 _one_at_a_time = threading.Lock()
-_given: set[int] = set()  # a process's second lock on a byte would succeed
+_reserved: set[int] = set()  # needed since a process's second lock on a byte succeeds
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Return `count` ports on which no process of 127.0.0.1 listens, and that no other caller gets.
+    """Return `count` ports on which nothing listens at 127.0.0.1, and that no other caller gets.
 
-    Raises OSError when there are not that many.
+    Raises OSError if there are fewer.
     """
     found: list[int] = []
     with _one_at_a_time:
         for port in _from_anywhere():
             if len(found) == count:
                 break
-            if port not in _given and _is_free(port) and _is_ours(port):
+            if port not in _reserved and _is_free(port) and _is_ours(port):
                 found.append(port)
-                _given.add(port)
+                _reserved.add(port)
     if len(found) < count:
         raise OSError(f"only {len(found)} free ports between {_FIRST} and {_LAST}")
     return tuple(found)
 
 
 def free_port() -> int:
-    """Return one port on which no process of 127.0.0.1 listens, and that no other caller gets."""
+    """Return a port on which nothing listens at 127.0.0.1, and that no other caller gets."""
     return free_ports(1)[0]
 
 
 def _from_anywhere() -> Iterator[int]:
-    """Yield every port of the range once, from a random one on, so that callers seldom meet."""
+    """Yield every port of the range once, from a random one on, so that callers rarely collide."""
     start = random.SystemRandom().randint(_FIRST, _LAST)
     yield from range(start, _LAST + 1)
     yield from range(_FIRST, start)
@@ -72,6 +72,6 @@ def _is_ours(port: int) -> bool:
 
 @functools.cache
 def _lock_file() -> int:
-    """Return the open file; closing it would free all its locks, so it is never closed."""
+    """Return the open lock file, which is never closed: that would release all its locks."""
     path = Path(tempfile.gettempdir()) / f"greensched-ports-{os.getuid()}.lock"
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

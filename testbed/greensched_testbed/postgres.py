@@ -1,6 +1,6 @@
-"""A throw-away PostgreSQL server of Debian's package, for tests of what is kept in one.
+"""Runs a temporary PostgreSQL server from Debian's package, for tests of the ledger.
 
-PostgreSQL refuses to run as root: there it runs as the package's user, or as nobody.
+PostgreSQL refuses to run as root: if we are root, it runs as `postgres` or `nobody`.
 """
 
 import os
@@ -22,15 +22,15 @@ from greensched_testbed.scratch import new_scratch_folder
 _PACKAGED = Path("/usr/lib/postgresql")
 _NEEDED = ("initdb", "postgres", "pg_isready")
 _READY_S = 30.0
-_STARTS = 20  # a server that crashed may leave its shared memory in use for a moment
-# What is kept here need not outlive the machine, only the server: nothing waits for the disk.
+_STARTS = 20  # a crashed server's shared memory may stay in use for a moment
+# The data must survive a crash of the server but not of the machine: no writes wait for the disk.
 _FAST = ("fsync=off", "full_page_writes=off", "shared_buffers=16MB")
 
 
 def postgres_programs() -> Path:
-    """Return the folder of PostgreSQL's programs, the newest; raise BadInput where there is none.
+    """Return the folder of the newest PostgreSQL programs; raise BadInput if there is none.
 
-    Looked for on the PATH, and where Debian and Ubuntu put them.
+    This searches the PATH, and the folders of Debian and Ubuntu.
     """
     found = shutil.which("initdb")
     packaged = sorted(_PACKAGED.glob("*/bin"), key=lambda each: float(each.parent.name))
@@ -44,9 +44,9 @@ def postgres_programs() -> Path:
 
 
 class PostgresServer:
-    """A server on a free port of 127.0.0.1, empty at first, that goes with its folder at the end.
+    """Context manager: an empty server on a free port of 127.0.0.1; its folder is then removed.
 
-    A context manager; raises BadInput where PostgreSQL is not installed.
+    Raises BadInput if PostgreSQL is not installed.
     """
 
     def __init__(self) -> None:
@@ -57,11 +57,11 @@ class PostgresServer:
 
     @property
     def url(self) -> str:
-        """Return the DSN of its superuser, who needs no password."""
+        """Return the DSN of the superuser, who needs no password."""
         return f"postgresql://ledger@127.0.0.1:{self._port}/postgres"
 
     def __enter__(self) -> Self:
-        self.folder.chmod(0o711)  # so that the server's user gets to its own folder
+        self.folder.chmod(0o711)  # so that the server's user can reach its own folder
         self._data.mkdir(mode=0o700)
         if os.geteuid() == 0:
             os.chown(self._data, _user().pw_uid, _user().pw_gid)
@@ -77,7 +77,7 @@ class PostgresServer:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self) -> None:
-        """Start it, and return when it answers; raise ProcessDied or NotReady."""
+        """Start the server and wait until it answers; raise ProcessDied or NotReady."""
         options = (f"--{each}" for each in (*_FAST, "listen_addresses=127.0.0.1"))
         command: list[str | Path] = [
             self._programs / "postgres", "-D", self._data, "-p", str(self._port),
@@ -96,7 +96,7 @@ class PostgresServer:
                 return
 
     def kill(self) -> None:
-        """End it at once, as a crash would, its connections too; `start` recovers what it held."""
+        """End the server and its connections like a crash; `start` then recovers its data."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -110,7 +110,7 @@ class PostgresServer:
         return self.folder / "data"
 
     def _answers(self) -> bool:
-        asked: list[str | Path] = [
+        command: list[str | Path] = [
             self._programs / "pg_isready",
             "-q",
             "-h",
@@ -118,7 +118,7 @@ class PostgresServer:
             "-p",
             str(self._port),
         ]
-        return subprocess.run(asked, check=False).returncode == 0
+        return subprocess.run(command, check=False).returncode == 0
 
     def _run(self, command: Sequence[str | Path]) -> None:
         whole: list[str | Path] = [*_as_user(), *command]
@@ -131,13 +131,13 @@ def _user() -> pwd.struct_passwd:
     for name in ("postgres", "nobody"):
         with suppress(KeyError):
             return pwd.getpwnam(name)
-    raise BadInput("PostgreSQL does not run as root, and there is neither postgres nor nobody")
+    raise BadInput("PostgreSQL does not run as root; create the user postgres or nobody")
 
 
 def _as_user() -> list[str]:
-    """Return what goes before a command so that it runs as somebody else, where we are root.
+    """Return the prefix that runs a command as another user, or nothing if we are not root.
 
-    A change of user forgets that the kernel should end a child with its parent: it is asked again.
+    A change of user clears the parent-death signal, so the prefix sets it again.
     """
     if os.geteuid() != 0:
         return []

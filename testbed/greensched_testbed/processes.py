@@ -1,8 +1,8 @@
-"""Processes that never outlive us, whatever ends us; unless they are meant to.
+"""Runs processes that end with us, however we end, unless they are meant to outlive us.
 
 On Linux each child asks the kernel to be killed when its parent dies (prctl PR_SET_PDEATHSIG), so
-that not even SIGKILL of the parent leaves one behind. Each leads a process group of its own:
-Ctrl-C in the terminal reaches only us, and we stop them in order.
+that not even SIGKILL of the parent leaves one behind. Each has its own process group: Ctrl-C in the
+terminal reaches only us, and we stop them in order.
 """
 
 import os
@@ -20,9 +20,9 @@ import psutil
 
 from greensched_testbed.errors import NotReady, ProcessDied
 
-# Runs in the child and replaces itself by the program. 1 is PR_SET_PDEATHSIG; the second look at
-# the parent catches its death before the prctl took hold.
-_TIED = """
+# Runs in the child and replaces itself by the program. 1 is PR_SET_PDEATHSIG; the check of the
+# parent detects a death before the prctl took effect.
+_ENDS_WITH_PARENT = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 if os.getppid() != int(sys.argv[1]):
@@ -33,19 +33,19 @@ _GRACE_S = 3.0
 _POLL_S = 0.05
 _TAIL_LINES = 15
 
-# The kernel's "parent" is the thread that forked. This one lives until the interpreter ends, while
-# a caller's worker thread may end at any time and would take the children along.
+# The kernel's "parent" is the thread that forked. This one lives until the interpreter ends. If a
+# caller's worker thread forked, its end would kill the children.
 _spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
 
 
 @dataclass(frozen=True)
 class ManagedProcess:
-    """One running program with its log."""
+    """One started program with its log."""
 
     name: str
     log_file: Path
     popen: subprocess.Popen[bytes]
-    started_at: float  # seconds since the epoch, as the kernel tells it
+    started_at: float  # seconds since the epoch, by the kernel
 
     @property
     def pid(self) -> int:
@@ -53,7 +53,7 @@ class ManagedProcess:
         return self.popen.pid
 
     def is_running(self) -> bool:
-        """Say whether it still runs."""
+        """Return whether it still runs."""
         return self.popen.poll() is None
 
     def check(self) -> None:
@@ -65,7 +65,7 @@ class ManagedProcess:
             )
 
     def wait_until(self, claim: Callable[[], bool], what: str, timeout_s: float) -> None:
-        """Wait until `claim` holds; raise ProcessDied or, after `timeout_s`, NotReady."""
+        """Wait until `claim` is true; raise ProcessDied or, after `timeout_s`, NotReady."""
         deadline = time.monotonic() + timeout_s
         while not claim():
             self.check()
@@ -77,7 +77,7 @@ class ManagedProcess:
             time.sleep(_POLL_S)
 
     def stop(self, grace_s: float = _GRACE_S) -> None:
-        """End it: SIGTERM, and SIGKILL to its whole group after `grace_s`; safe to repeat."""
+        """End it by SIGTERM, and by SIGKILL to its group after `grace_s`; safe to repeat."""
         with suppress(ProcessLookupError, subprocess.TimeoutExpired):
             if self.is_running():
                 self.popen.terminate()
@@ -85,7 +85,7 @@ class ManagedProcess:
         self.kill()
 
     def kill(self) -> None:
-        """End its whole group at once."""
+        """End its whole group immediately."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self.popen.wait()
@@ -103,12 +103,12 @@ def start_process(
 ) -> ManagedProcess:
     """Start a program with its output in `log_file` (appended).
 
-    With `outlives_us` it is detached from the terminal and survives us; else it dies with us.
-    Raises OSError when the program cannot be started.
+    With `outlives_us` it is detached from the terminal and survives us; else it ends with us.
+    Raises OSError if the program cannot be started.
     """
     command = [str(part) for part in argv]
     if sys.platform == "linux" and not outlives_us:
-        command = [sys.executable, "-I", "-S", "-c", _TIED, str(os.getpid()), *command]
+        command = [sys.executable, "-I", "-S", "-c", _ENDS_WITH_PARENT, str(os.getpid()), *command]
     log_file.parent.mkdir(parents=True, exist_ok=True)
     with log_file.open("ab") as log:
         popen = _spawner.submit(
@@ -145,11 +145,11 @@ class Processes:
         return name in self._running
 
     def started(self) -> tuple[ManagedProcess, ...]:
-        """Return all that was ever started, whether it runs or not, in order of start."""
+        """Return all processes ever started, running or not, in order of start."""
         return tuple(self._started)
 
     def all(self) -> tuple[ManagedProcess, ...]:
-        """Return what was started and not stopped, in order of start."""
+        """Return the processes started and not stopped, in order of start."""
         return tuple(self._running.values())
 
     def start(
@@ -159,7 +159,7 @@ class Processes:
         environment: Mapping[str, str] | None = None,
         stdin: int = subprocess.DEVNULL,
     ) -> ManagedProcess:
-        """Start a process under a name that is free; raise ValueError otherwise."""
+        """Start a process under an unused name; raise ValueError if the name is in use."""
         if name in self._running and self._running[name].is_running():
             raise ValueError(f"{name} is already running")
         self._running.pop(name, None)
@@ -176,19 +176,19 @@ class Processes:
         return process
 
     def stop(self, name: str, grace_s: float = _GRACE_S) -> None:
-        """Stop one process; do nothing if there is none of that name."""
+        """Stop one process; do nothing if the name is unknown."""
         if name in self._running:
             self._running[name].stop(grace_s)
             del self._running[name]
 
     def let_go(self) -> None:
-        """Forget all processes and leave them running."""
+        """Stop managing all processes, and leave them running."""
         for process in self._running.values():
-            process.popen.returncode = 0  # else Python warns that they still run
+            process.popen.returncode = 0  # otherwise Python warns that they still run
         self._running.clear()
 
     def stop_all(self, grace_s: float = _GRACE_S) -> None:
-        """Stop all, last started first; when interrupted, kill the rest before passing it on."""
+        """Stop all, last started first; if interrupted, kill the rest before raising."""
         try:
             for name in reversed(tuple(self._running)):
                 self.stop(name, grace_s)
@@ -199,7 +199,7 @@ class Processes:
 
 
 def tail(log_file: Path, lines: int = _TAIL_LINES) -> str:
-    """Return the last lines of a log, or a remark that there is none."""
+    """Return the last lines of a log, or a note that there is none."""
     try:
         text = log_file.read_text(errors="replace")
     except OSError as fault:

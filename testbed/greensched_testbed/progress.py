@@ -1,4 +1,4 @@
-"""One line on stderr that tells what is going on."""
+"""Shows progress in one line on stderr."""
 
 import shutil
 import sys
@@ -9,10 +9,10 @@ _PLAIN_EVERY_S = 20.0
 
 
 class LiveLine:
-    """A line that changes in place on a terminal, and is repeated now and then elsewhere."""
+    """A line that changes in place on a terminal, and is repeated at intervals elsewhere."""
 
     def __init__(self, plain_every_s: float = _PLAIN_EVERY_S) -> None:
-        """`plain_every_s`: how often the state is repeated where there is no terminal."""
+        """`plain_every_s`: interval at which the state is repeated without a terminal."""
         self._is_terminal = sys.stderr.isatty()
         self._shown = False
         self._plain_at = time.monotonic()
@@ -25,12 +25,12 @@ class LiveLine:
         self._clear()
 
     def say(self, text: str) -> None:
-        """Write a line that stays."""
+        """Write a permanent line."""
         self._clear()
         print(text, file=sys.stderr, flush=True)
 
     def update(self, text: str) -> None:
-        """Show the present state."""
+        """Show the current state."""
         if self._is_terminal:
             width = shutil.get_terminal_size().columns - 1
             print(f"\r\x1b[2K{text[:width]}", end="", file=sys.stderr, flush=True)

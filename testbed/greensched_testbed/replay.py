@@ -1,7 +1,7 @@
-"""Replays a trace against any cluster: pods are created when their tasks arrive, and watched.
+"""Replays a trace on any cluster: creates pods when their tasks arrive, and watches them.
 
-Every time in the result is read from our own clock when the watch tells of the change, so that
-creation, binding and end are measured alike, whatever the cluster's clocks say.
+Times are read from our own clock when the watch reports a change. Creation, binding and end are
+thus measured alike, independent of the cluster's clocks.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ from greensched_simulator.formats.workload import Task, Trace
 from greensched_testbed.creating import create_once
 from greensched_testbed.pod_conditions import PodCondition, why_unplaced
 
-TESTBED_RUNTIME = f"{labels.GROUP}/testbed-runtime"  # annotation that kwok's stages obey
-_AT_ONCE = 8  # creations in flight; httpx slows with the square of its connections
+TESTBED_RUNTIME = f"{labels.GROUP}/testbed-runtime"  # annotation that kwok's stages read
+_AT_ONCE = 8  # concurrent creations; httpx's overhead grows with the square of its connections
 _RETRY_S = 0.5
-_REASONS_TOLD = 5
+_MOST_REASONS = 5
 _GONE_FOR_GOOD = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayedPod:
-    """What became of one task; times in seconds since the epoch, None for what did not happen."""
+    """The outcome of one task; times in seconds since the epoch, None: did not happen."""
 
     task: Task
     created_at: float | None = None
@@ -37,12 +37,12 @@ class ReplayedPod:
     node: str = ""
     finished_at: float | None = None
     phase: str = ""
-    why_pending: str = ""  # what a scheduler said last of why no node took it; "" if none has
+    why_pending: str = ""  # a scheduler's last reason why no node fits; "" if there is none
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayProgress:
-    """How far a replay has come, in pods."""
+    """The progress of a replay, in pods."""
 
     total: int
     created: int
@@ -62,7 +62,7 @@ class Replay:
 
     @property
     def unplaced(self) -> tuple[ReplayedPod, ...]:
-        """Return the pods that no node took."""
+        """Return the pods that were not bound to a node."""
         return tuple(run for run in self.runs if not run.node)
 
 
@@ -70,11 +70,11 @@ class Replay:
 class ReplayOptions:
     """How to replay.
 
-    wall_s_per_trace_s: 0.01 plays a trace a hundred times faster, runtimes included.
+    wall_s_per_trace_s: 0.01 replays a trace a hundred times faster, including runtimes.
     until: `bound` returns when every pod has a node, `finished` when every pod has ended.
-    settle_timeout_s: wall seconds after the last arrival; what is not done then stays so.
-    sleeps: the containers really sleep for their runtime, for nodes that kwok does not play.
-    tells_deadlines: tasks' deadlines are asked for by annotation, in seconds of the trace.
+    settle_timeout_s: wall seconds after the last arrival at which the replay ends at the latest.
+    sleeps: containers sleep for their runtime, for nodes that kwok does not simulate.
+    has_deadlines: pods have their tasks' deadlines as annotations, in seconds of the trace.
     zone_of: the grid zone that a task's pod must run in, by the task's name.
     """
 
@@ -84,7 +84,7 @@ class ReplayOptions:
     until: Literal["bound", "finished"] = "finished"
     settle_timeout_s: float = 120.0
     sleeps: bool = False
-    tells_deadlines: bool = False
+    has_deadlines: bool = False
     zone_of: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -96,11 +96,11 @@ async def replay(
     on_progress: Callable[[ReplayProgress], None] = lambda _: None,
     clock: Clock | None = None,
 ) -> Replay:
-    """Create the trace's pods as they arrive, watch them, and return what became of each.
+    """Create the trace's pods as they arrive, watch them, and return the outcome of each.
 
-    The namespace must exist. An API server that goes away is asked again until the time is up.
-    Raises BadInput, before anything is created, when the namespace holds pods of these names, and
-    ApiUnavailable when the API server is away from the start or refuses a pod (HTTP 4xx).
+    The namespace must exist. Requests to an API server that goes away are retried until the
+    timeout. Raises BadInput, before creating anything, if the namespace has pods of these names,
+    and ApiUnavailable if the API server does not answer at first or refuses a pod (HTTP 4xx).
     """
     clock = clock or WallClock()
     async with ApiClient(access) as client:
@@ -125,23 +125,23 @@ async def replay(
 
 
 def pending_reasons(record: Replay, scheduler: str) -> Iterator[str]:
-    """Yield why pods found no node, the first few reasons by how many they concern."""
+    """Yield the reasons why pods found no node, the most frequent first, at most five."""
     names: dict[str, list[str]] = {}
     for run in record.unplaced:
         names.setdefault(run.why_pending, []).append(run.task.name)
     by_count = sorted(names.items(), key=lambda item: -len(item[1]))
-    for reason, pods in by_count[:_REASONS_TOLD]:
+    for reason, pods in by_count[:_MOST_REASONS]:
         some = ", ".join(pods[:3]) + (f" and {len(pods) - 3} more" if len(pods) > 3 else "")
-        said = reason or f"no scheduler named {scheduler} has answered; check that one runs there"
-        yield f"{some}: {said}"
-    if len(by_count) > _REASONS_TOLD:
-        yield f"and {len(by_count) - _REASONS_TOLD} more reasons"
+        why = reason or f"no scheduler named {scheduler} has answered; check that one runs there"
+        yield f"{some}: {why}"
+    if len(by_count) > _MOST_REASONS:
+        yield f"and {len(by_count) - _MOST_REASONS} more reasons"
 
 
 async def delete_pods(access: ApiAccess, namespace: str, timeout_s: float = 60.0) -> None:
-    """Delete all pods of a namespace at once, without grace, and wait until they are gone.
+    """Delete all pods of a namespace without grace, and wait until they are gone.
 
-    Raises TimeoutError when some are still there after `timeout_s`.
+    Raises TimeoutError if some still exist after `timeout_s`.
     """
     async with ApiClient(access) as client, asyncio.timeout(timeout_s):
         pods = f"/api/v1/namespaces/{namespace}/pods"
@@ -153,7 +153,7 @@ async def delete_pods(access: ApiAccess, namespace: str, timeout_s: float = 60.0
 
 
 def pod_object(task: Task, options: ReplayOptions) -> dict[str, Any]:
-    """Return the pod of a task as JSON would hold it."""
+    """Return the pod of a task as a JSON value."""
     requests = {
         labels.CPU: f"{max(1, round(task.cpu_cores * 1000))}m",
         labels.MEMORY: str(round(task.memory_bytes)),
@@ -178,7 +178,7 @@ def pod_object(task: Task, options: ReplayOptions) -> dict[str, Any]:
         labels.RUNTIME: f"{max(0.001, task.runtime_s):.3f}s",
         TESTBED_RUNTIME: f"{wall_s:.3f}s",
     }
-    if options.tells_deadlines and task.deadline_s is not None:
+    if options.has_deadlines and task.deadline_s is not None:
         annotations[labels.DEADLINE] = f"{task.deadline_s - task.arrival_s:.0f}s"
     metadata = {"name": task.name, "annotations": annotations}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
@@ -217,7 +217,7 @@ async def _refuse_present(trace: Trace, client: ApiClient, pods: str, namespace:
 
 
 async def _first_of(watching: asyncio.Task[None], complete: asyncio.Event) -> None:
-    """Wait until all is complete; raise what ended the watch if it ended, as only a bug can."""
+    """Wait until all is complete; if the watch ended, which only a bug causes, raise its error."""
     waiting = asyncio.create_task(complete.wait())
     try:
         await asyncio.wait({watching, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -269,7 +269,7 @@ _decode = msgspec.json.Decoder(_Pod).decode
 
 
 class _PodLog:
-    """Notes when the watch first tells of each change; the only writer of the runs."""
+    """Records when the watch first reports each change; the only writer of the runs."""
 
     def __init__(
         self,
@@ -289,20 +289,20 @@ class _PodLog:
             self.complete.set()
 
     def runs(self) -> tuple[ReplayedPod, ...]:
-        """Return what is known of each task, in the trace's order."""
+        """Return each task's outcome so far, in the trace's order."""
         return tuple(self._runs.values())
 
     def list_began(self) -> None:
-        """A full list changes nothing: it only tells again what is there."""
+        """Do nothing: a full list only repeats existing pods."""
 
     def list_ended(self) -> None:
-        """A pod missing from a list stays as it was last seen."""
+        """Do nothing: a pod missing from a list keeps its last state."""
 
     def upsert(self, item: _Pod) -> None:
-        """Note a pod's creation, node and end when they are new."""
+        """Record a pod's creation, node and end when they are new."""
         run = self._runs.get(item.metadata.name)
         if run is None:
-            return  # somebody else's pod
+            return  # not a pod of this replay
         now = self._clock.now()
         node, phase = item.spec.nodeName, item.status.phase
         is_new, is_newly_bound = run.created_at is None, bool(node) and run.bound_at is None
@@ -327,7 +327,7 @@ class _PodLog:
             self._close(item.metadata.name)
 
     def remove(self, item: _Pod) -> None:
-        """A pod that was deleted is waited for no longer."""
+        """Stop waiting for a deleted pod."""
         self._close(item.metadata.name)
 
     def _close(self, name: str) -> None:

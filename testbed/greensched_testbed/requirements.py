@@ -1,4 +1,4 @@
-"""What a machine must have for images and nodes of its own, and what of it is missing."""
+"""Checks what a machine needs for building images and running nodes."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from greensched_core.errors import GreenSchedError
 
-# Program → the package of Debian and Ubuntu that holds it.
+# The package of Debian and Ubuntu that contains each program.
 IMAGES: Mapping[str, str] = {name: name for name in ("buildah", "mmdebstrap", "runc")}
 NODES: Mapping[str, str] = {
     "containerd": "containerd",
@@ -21,30 +21,30 @@ NODES: Mapping[str, str] = {
     "unshare": "util-linux",
     "busybox": "busybox-static",
 }
-ENGINE: Mapping[str, str] = {**NODES, "iptables": "iptables"}  # Docker's, for kind
+ENGINE: Mapping[str, str] = {**NODES, "iptables": "iptables"}  # of Docker, for kind
 
 
 class CannotRunNodes(GreenSchedError):
-    """This machine lacks something that real nodes need; the message says what."""
+    """This machine lacks something that real nodes need, which the message names."""
 
 
 def missing(*needs: Mapping[str, str]) -> tuple[str, ...]:
-    """Return in words what of Linux, root, cgroups and these programs is missing, if anything."""
+    """Describe what is missing of Linux, root, cgroups and these programs; nothing if none is."""
     if sys.platform != "linux":
         return ("Linux",)
-    lacks = [] if os.geteuid() == 0 else ["root"]
+    gaps = [] if os.geteuid() == 0 else ["root"]
     if not Path("/sys/fs/cgroup").is_dir():
-        lacks.append("cgroups at /sys/fs/cgroup")
+        gaps.append("cgroups at /sys/fs/cgroup")
     packages = {
         package for need in needs for name, package in need.items() if shutil.which(name) is None
     }
     if packages:
-        lacks.append(f"the packages {' '.join(sorted(packages))} (`make e2e-setup` installs them)")
-    return tuple(lacks)
+        gaps.append(f"the packages {' '.join(sorted(packages))} (`make e2e-setup` installs them)")
+    return tuple(gaps)
 
 
 def require_nodes() -> None:
-    """Raise CannotRunNodes when something is missing."""
-    lacks = missing(NODES)
-    if lacks:
-        raise CannotRunNodes(f"real nodes need {', and '.join(lacks)}")
+    """Raise CannotRunNodes if something is missing."""
+    gaps = missing(NODES)
+    if gaps:
+        raise CannotRunNodes(f"real nodes need {', and '.join(gaps)}")

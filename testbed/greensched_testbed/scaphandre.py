@@ -1,7 +1,7 @@
-"""Builds Scaphandre, which measures what nodes draw, once, by cargo, and keeps it in the cache.
+"""Builds Scaphandre, which measures nodes' power, once by cargo, and keeps it in the cache.
 
-Its sources are its makers', with the versions of their lock file. One function is linked in beside
-them: on a kernel without modules it would end (rust/no_modules.c).
+The sources are upstream's, with the versions of its lock file. We link in one function, without
+which it ends on a kernel without modules (rust/no_modules.c).
 """
 
 import hashlib
@@ -27,7 +27,7 @@ _LONGEST_S = 1_800.0
 
 
 def scaphandre_program(cache: Path | None = None) -> Path:
-    """Return the path of Scaphandre; build it first if need be. Raises BuildFailed with a hint."""
+    """Return the path of Scaphandre; build it on first use. Raises BuildFailed with a hint."""
     cache = cache or default_cache()
     result = cache / f"scaphandre-{_key()}"
     if not result.is_dir():
@@ -39,7 +39,7 @@ def scaphandre_program(cache: Path | None = None) -> Path:
 
 
 def libraries_of(program: Path) -> tuple[Path, ...]:
-    """Return the loader and the libraries that a program is linked with, by their own paths."""
+    """Return the paths of the loader and the libraries that a program is linked with."""
     result = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=True)
     return tuple(Path(path) for path in _LIBRARY.findall(result.stdout))
 
@@ -50,13 +50,13 @@ def _key() -> str:
 
 
 def _build(result: Path) -> None:
-    """Build into a folder beside, and rename it in one step."""
+    """Build into a temporary folder, and rename that to `result` atomically."""
     cargo, compiler = _found("cargo"), _found("cc")
     partial = result.with_name(f"{result.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)  # what a killed build left
+    shutil.rmtree(partial, ignore_errors=True)  # left by a killed build
     partial.mkdir()
     began = time.monotonic()
-    LiveLine().say(f"{_TITLE}: building {VERSION} from source by cargo, once: some three minutes")
+    LiveLine().say(f"{_TITLE}: building {VERSION} from source by cargo, once: about three minutes")
     part = partial / "no_modules.o"
     subprocess.run([compiler, "-O2", "-c", str(_SOURCE), "-o", str(part)], check=True)
     log = result.with_suffix(".log")
@@ -84,14 +84,14 @@ def _build(result: Path) -> None:
 
 
 def _host() -> str:
-    """Return the compiler's own target; where one is named, build scripts do not get our flags."""
+    """Return the compiler's target; naming it keeps our flags away from build scripts."""
     command = [_found("rustc"), "--version", "--verbose"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return told.partition("host: ")[2].split()[0]
+    version = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return version.partition("host: ")[2].split()[0]
 
 
 def _found(program: str) -> str:
     path = shutil.which(program)
     if path is None:
-        raise BuildFailed(f"{_TITLE} is built by cargo and a C compiler; there is no {program}")
+        raise BuildFailed(f"building {_TITLE} needs cargo and a C compiler; {program} is missing")
     return path

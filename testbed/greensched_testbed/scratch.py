@@ -1,4 +1,4 @@
-"""Scratch folders that are removed, at the latest by the next start, whatever ended us."""
+"""Creates scratch folders; the next start removes those that a killed process left."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ _OWNER = "owner"
 
 
 def new_scratch_folder() -> Path:
-    """Return a fresh folder of ours, after removing those whose owners were killed."""
+    """Return a new scratch folder, after removing those whose owners were killed."""
     remove_abandoned(Path(tempfile.gettempdir()))
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
     (folder / _OWNER).write_text(_identity(os.getpid()))
@@ -20,14 +20,14 @@ def new_scratch_folder() -> Path:
 
 
 def remove_abandoned(parent: Path) -> None:
-    """Remove the scratch folders below `parent` whose owner no longer runs."""
+    """Remove the scratch folders below `parent` whose owners no longer run."""
     for owner in parent.glob(f"{_PREFIX}*/{_OWNER}"):
         try:
             pid, started_at = owner.read_text().split()
             if _identity(int(pid)).split()[1] == started_at:
                 continue
         except (OSError, ValueError):
-            continue  # another user's, or being written just now
+            continue  # another user's, or still being written
         except psutil.NoSuchProcess:
             pass
         shutil.rmtree(owner.parent, ignore_errors=True)

@@ -10,7 +10,7 @@ def test_a_machine_without_cargo_is_told_what_it_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(BuildFailed, match="built by cargo and a C compiler; there is no cargo"):
+    with pytest.raises(BuildFailed, match="needs cargo and a C compiler; cargo is missing"):
         scaphandre_program(tmp_path / "cache")
     assert not list((tmp_path / "cache").glob("*.partial"))
 

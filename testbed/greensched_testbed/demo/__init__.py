@@ -1,1 +1,1 @@
-"""The demo: one workload started by default, placed by GreenSched and held by it; the bills."""
+"""The demo: bills of one workload by the default scheduler, placed, and also held."""

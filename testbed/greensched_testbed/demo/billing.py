@@ -1,4 +1,4 @@
-"""From what the watch recorded of one run to its bill, by the accounting that all share."""
+"""Bills one run from what the watch recorded, by the accounting that all parts share."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from greensched_testbed.demo.results import BillSums, DemoResult, GroupSums
 
 @dataclass(frozen=True, slots=True)
 class BilledPod:
-    """One pod of a run; times in seconds of the workload, None for a pod that was not placed."""
+    """One pod of a run; times in seconds of the workload, None if it was not placed."""
 
     cpu_cores: float
     gpus: float
@@ -31,12 +31,12 @@ class BilledPod:
 
 @dataclass(frozen=True, slots=True)
 class BillAssumptions:
-    """What holds for every bill of the demo; the extender is started with the same values."""
+    """The assumptions of all bills of the demo; the extender runs with the same values."""
 
     utilisation_ratio: float
     gpu_ratio: float
     default_pue: float
-    empty_nodes_sleep: bool = False  # empty nodes draw nothing and are woken by the first pod
+    empty_nodes_sleep: bool = False  # empty nodes draw nothing; the first pod wakes them
 
 
 def bill_run(
@@ -48,7 +48,7 @@ def bill_run(
     window_s: float,
     assumed: BillAssumptions,
 ) -> DemoResult:
-    """Return what the run came to from 0 to `window_s` seconds of the workload."""
+    """Return the run's result from 0 to `window_s` seconds of the workload."""
     placed = [pod for pod in pods if pod.node is not None]
     bills = _bills(placed, nodes, grid, window_s, assumed)
     zones = {node.name: node.zone for node in nodes}

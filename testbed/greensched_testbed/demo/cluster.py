@@ -1,8 +1,8 @@
-"""Brings GreenSched up on the testbed, from the chart: what the chart ships is what runs.
+"""Starts GreenSched on the testbed as the chart ships it.
 
-Helm installs the chart; kwok plays the chart's pods. The extender and the second kube-scheduler
-then run as local processes with the configuration that stands in the chart's ConfigMap and with
-the rights of the chart's service accounts.
+Helm installs the chart, whose pods kwok simulates. The extender and the second kube-scheduler run
+as local processes, with the configuration of the chart's ConfigMaps and the rights of its service
+accounts.
 """
 
 import json
@@ -27,7 +27,7 @@ from greensched_testbed.ports import free_ports
 RELEASE = "greensched"
 CHART = Path(__file__).parents[3] / "deploy/helm/greensched"  # in a checkout only
 CURRENCY = "EUR"
-EXPLAIN_PORT = 8889  # of the extender's pods, by the chart's default
+EXPLAIN_PORT = 8889  # on the extender's pods, the chart's default
 EXTENDER = "extender"
 SECOND_SCHEDULER = "greensched-scheduler"
 _SIGNALS = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.GRID_SIGNALS}"
@@ -35,10 +35,7 @@ _READY_TIMEOUT_S = 60.0
 
 
 def chart_folder(chart: Path = CHART) -> Path:
-    """Return the chart's folder; raise BadInput where there is none: we were installed as a wheel.
-
-    The wheel holds the packages, not the chart.
-    """
+    """Return the chart's folder; raise BadInput if there is none, as in an installed wheel."""
     if not (chart / "Chart.yaml").is_file():
         raise BadInput(
             "the demo installs GreenSched's Helm chart, which only a checkout of the repository "
@@ -56,14 +53,14 @@ def given_by_chart(plane: ControlPlane, name: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ServedPolicy:
-    """What the extender says that it decides by."""
+    """The policy that the extender reports."""
 
     name: str
-    bundle: str | None  # of the model, if it is one
+    bundle: str | None  # of the model; None for a rule
     is_untrained: bool
 
     def __str__(self) -> str:
-        """Return it as a reader wants it."""
+        """Return a readable description."""
         if self.bundle is None:
             return f"the rule {self.name}"
         learned = "the weighted-cost rule, not trained yet" if self.is_untrained else "trained"
@@ -71,7 +68,7 @@ class ServedPolicy:
 
 
 class GreenSchedProcesses:
-    """The extender and the second scheduler, beside a running control plane."""
+    """The extender and the second scheduler, run beside a control plane."""
 
     def __init__(self, plane: ControlPlane, assumed: BillAssumptions) -> None:
         self._plane = plane
@@ -81,24 +78,24 @@ class GreenSchedProcesses:
 
     @property
     def assumed(self) -> BillAssumptions:
-        """What the extender is started with, and what bills must therefore assume."""
+        """The extender's assumptions, which bills must share."""
         return self._assumed
 
     @property
     def extender_url(self) -> str:
-        """Where kube-scheduler asks."""
+        """The URL that kube-scheduler calls."""
         return f"http://127.0.0.1:{self._port}"
 
     @property
     def explain_url(self) -> str:
-        """Where `greensched explain` asks."""
+        """The URL that `greensched explain` calls."""
         return f"http://127.0.0.1:{self._explain_port}"
 
     def install_chart(self, *arguments: str) -> None:
-        """Install or upgrade the chart without operator; only the extender's address is set else.
+        """Install or upgrade the chart without operator, with the extender's address.
 
-        `arguments` are Helm's, and win. `greensched explain` then reaches the extender as in any
-        cluster, by a port-forward to the chart's pods.
+        `arguments` go to Helm and override these values. `greensched explain` then reaches the
+        extender as in any cluster, by a port-forward to the chart's pods.
         """
         if not self._is_forwarded:
             self._plane.forward_pod_port(RELEASE, EXPLAIN_PORT, self._explain_port)
@@ -112,7 +109,7 @@ class GreenSchedProcesses:
     def start(self, clock: Mapping[str, str] = MappingProxyType({})) -> None:
         """Start the extender, wait until it is ready, and start the second scheduler.
 
-        `clock` holds the extender's settings of its clock, where that is not the wall's.
+        `clock`: the extender's clock settings; empty for the wall clock.
         """
         self.start_extender(clock)
         self.start_scheduler()
@@ -123,7 +120,7 @@ class GreenSchedProcesses:
         self._plane.stop(EXTENDER)
 
     def start_extender(self, clock: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Start the extender with the environment that the chart gives it; wait until ready."""
+        """Start the extender with the chart's environment, and wait until it is ready."""
         account = self._plane.service_account_dir(RELEASE, f"{RELEASE}-extender")
         process = self._plane.processes.start(
             EXTENDER,
@@ -154,7 +151,7 @@ class GreenSchedProcesses:
         )
 
     def is_ready(self) -> bool:
-        """Say whether the extender answers that it is ready."""
+        """Return whether the extender reports that it is ready."""
         try:
             reply = httpx.get(f"{self.extender_url}/readyz", timeout=2.0, trust_env=False)
         except httpx.HTTPError:
@@ -162,10 +159,10 @@ class GreenSchedProcesses:
         return reply.status_code == 200
 
     def policy(self) -> ServedPolicy:
-        """Return what the running extender decides by."""
-        told = httpx.get(f"{self.explain_url}/v1/policy", timeout=5.0, trust_env=False).json()
-        bundle = told["bundle"] or {"name": None, "untrained": False}
-        return ServedPolicy(told["policy"], bundle["name"], bundle["untrained"])
+        """Return the running extender's policy."""
+        reply = httpx.get(f"{self.explain_url}/v1/policy", timeout=5.0, trust_env=False).json()
+        bundle = reply["bundle"] or {"name": None, "untrained": False}
+        return ServedPolicy(reply["policy"], bundle["name"], bundle["untrained"])
 
 
 async def publish_grid(
@@ -178,8 +175,8 @@ async def publish_grid(
 ) -> None:
     """Write the GridSignal objects so that slot 0 starts at `starts_at`, seconds since the epoch.
 
-    They are as old as `observed_at`, else as `starts_at`. Workload time may be squeezed, for a
-    reader whose clock is not.
+    Their time of observation is `observed_at`, else `starts_at`. Workload time may be compressed,
+    for readers on the wall clock.
     """
     for zone, slots in grid.items():
         name = object_name(zone)

@@ -1,4 +1,4 @@
-"""Why the demo's carbon changed, in sentences that a reader takes in before any table."""
+"""Explains in sentences why the demo's carbon changed."""
 
 from greensched_core.units import JOULES_PER_KWH
 from greensched_testbed.demo.results import (
@@ -6,17 +6,17 @@ from greensched_testbed.demo.results import (
     DemoResult,
     ThreeRuns,
     change_pct,
-    did_the_same,
+    placed_same_pods,
 )
 
 
 def why_carbon_changed(outcome: ThreeRuns) -> str:
-    """Return what made the carbon above idle change, by placing and by waiting."""
+    """Return why carbon above idle changed, by placing and by waiting."""
     default, at_once, held = outcome.default, outcome.at_once, outcome.held
-    if not (did_the_same(held, default) and did_the_same(at_once, default)):
+    if not (placed_same_pods(held, default) and placed_same_pods(at_once, default)):
         return "The runs placed different pods, so their carbon is not compared."
     whole = _change(held.bill.carbon_active_g, default.bill.carbon_active_g)
-    zone, was, now = _telling_zone(held, default)
+    zone, was, now = _decisive_zone(held, default)
     return (
         f"The same work emitted {whole} carbon above idle. "
         f"It took {_change(held.bill.energy_active_j, default.bill.energy_active_j)} energy, and "
@@ -38,10 +38,10 @@ def _intensity(bill: BillSums) -> float:
     return bill.carbon_active_g / kwh if kwh else 0.0
 
 
-def _telling_zone(ours: DemoResult, theirs: DemoResult) -> tuple[str, float, float]:
-    """Return the zone whose share of the energy did most to the intensity, before and now, in %.
+def _decisive_zone(ours: DemoResult, theirs: DemoResult) -> tuple[str, float, float]:
+    """Return the zone whose share of energy changed the intensity most, and its shares in %.
 
-    What a share does is its change times how far the zone's grid lies from the mean before.
+    A zone's effect is the change of its share times its grid's distance from the previous mean.
     """
     sign = 1.0 if _intensity(ours.bill) > _intensity(theirs.bill) else -1.0
 

@@ -1,4 +1,4 @@
-"""What a run of the demo was, in words and figures, and the files that say so."""
+"""Describes a run of the demo, and writes its page and summary."""
 
 import json
 import platform
@@ -20,61 +20,61 @@ from greensched_testbed.demo.waiting import margin_s
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """How the figures came about."""
+    """The conditions under which the figures were measured."""
 
     trace: Trace
     seed: int
-    rate: float  # seconds of the workload in a second of the run
+    rate: float  # seconds of the workload per second of the run
     nodes: int
     policy: ServedPolicy
     assumed: BillAssumptions
 
 
-def facts(told: Circumstances) -> Sequence[tuple[str, str]]:
-    """Return what the page says of the run."""
-    trace, held = told.trace, told.assumed
+def facts(conditions: Circumstances) -> Sequence[tuple[str, str]]:
+    """Return the page's facts on the run."""
+    trace, assumed = conditions.trace, conditions.assumed
     return [
         ("workload", f"{trace.source}, {len(trace.tasks)} pods within 6 h"),
         *(("", note) for note in trace.notes),
         *(("left out", str(fault)) for fault in trace.faults),
-        ("runtime", "a pod runs equally long on every node, whatever its CPU or GPU"),
-        ("clock", f"one second of the run is {told.rate:.0f} s of the workload"),
+        ("runtime", "a pod runs equally long on every node, independent of its CPU or GPU"),
+        ("clock", f"one second of the run is {conditions.rate:.0f} s of the workload"),
         (
             "margin",
-            f"held work is planned to end {margin_s(told.rate) / 60:.0f} min before its "
+            f"held work is planned to end {margin_s(conditions.rate) / 60:.0f} min before its "
             f"deadline, or a tenth of its runtime: three real seconds, the time that pods need "
             f"to start",
         ),
-        ("cluster", f"{told.nodes} kwok nodes, Kubernetes {KUBERNETES_VERSION}"),
+        ("cluster", f"{conditions.nodes} kwok nodes, Kubernetes {KUBERNETES_VERSION}"),
         ("repeat", "the default scheduler breaks ties at random: its bill differs from run to run"),
-        ("grid", f"synthetic, seed {told.seed}; the forecast is exact"),
-        ("policy", str(told.policy)),
+        ("grid", f"synthetic, seed {conditions.seed}; the forecast is exact"),
+        ("policy", str(conditions.policy)),
         (
             "power",
             "simulated, by the nodes' curves; with the extender's defaults, "
-            f"{held.utilisation_ratio:.0%} of requested CPU and {held.gpu_ratio:.0%} of a GPU's "
-            f"range are used, PUE {held.default_pue}; "
-            f"empty nodes {'sleep' if held.empty_nodes_sleep else 'stay on'}",
+            f"{assumed.utilisation_ratio:.0%} of requested CPU and {assumed.gpu_ratio:.0%} of a "
+            f"GPU's range are used, PUE {assumed.default_pue}; "
+            f"empty nodes {'sleep' if assumed.empty_nodes_sleep else 'stay on'}",
         ),
         ("machine", f"{platform.machine()}, Python {platform.python_version()}"),
         ("made", time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())),
     ]
 
 
-def circumstances(told: Circumstances) -> Mapping[str, Any]:
-    """Return what the summary says of how its figures came about."""
-    held = told.assumed
+def circumstances(conditions: Circumstances) -> Mapping[str, Any]:
+    """Return the summary's entries on the run's conditions."""
+    assumed = conditions.assumed
     return {
         "simulated": True,
-        "workload": told.trace.source,
-        "seed": told.seed,
-        "policy": told.policy.name,
-        "policy_bundle": told.policy.bundle,
-        "utilisation_ratio": held.utilisation_ratio,
-        "gpu_ratio": held.gpu_ratio,
-        "default_pue": held.default_pue,
-        "empty_nodes_sleep": held.empty_nodes_sleep,
-        "workload_s_per_s": told.rate,
+        "workload": conditions.trace.source,
+        "seed": conditions.seed,
+        "policy": conditions.policy.name,
+        "policy_bundle": conditions.policy.bundle,
+        "utilisation_ratio": assumed.utilisation_ratio,
+        "gpu_ratio": assumed.gpu_ratio,
+        "default_pue": assumed.default_pue,
+        "empty_nodes_sleep": assumed.empty_nodes_sleep,
+        "workload_s_per_s": conditions.rate,
     }
 
 
@@ -82,12 +82,12 @@ def write_results(
     folder: Path,
     outcome: ThreeRuns,
     grid: Mapping[str, Sequence[SyntheticSlot]],
-    told: Circumstances,
+    conditions: Circumstances,
     figures: Mapping[str, Any],
 ) -> Path:
-    """Write page and summary into a folder, and return where the page is."""
+    """Write page and summary into a folder, and return the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
     report = folder / "report.html"
-    write_report(report, outcome, grid, facts(told))
+    write_report(report, outcome, grid, facts(conditions))
     (folder / "summary.json").write_text(json.dumps(figures, indent=2) + "\n")
     return report

@@ -1,4 +1,4 @@
-"""Plots of held work: how long each pod waited, and what its grid did meanwhile."""
+"""Plots held work: how long each pod waited, and its grid's carbon meanwhile."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,7 +14,7 @@ _WAITING = "#9aa5b1"
 
 
 def held_plots(outcome: ThreeRuns, grid: Mapping[str, Sequence[SyntheticSlot]]) -> list[go.Figure]:
-    """Return a figure for each grid zone that held pods ran in; time in hours of the workload."""
+    """Return a figure for each grid zone with held pods; time in hours of the workload."""
     figures = []
     for number, (zone, slots) in enumerate(grid.items()):
         pods = [pod for pod in outcome.holding.pods if pod.zone == zone]
@@ -67,7 +67,7 @@ def _held_plot(
 
 
 def _ends(spans: Iterable[tuple[float, float]]) -> list[float | None]:
-    """Return both ends of each span in hours, and a gap after it."""
+    """Return both ends of each span in hours, each followed by a gap."""
     found: list[float | None] = []
     for begin_s, end_s in spans:
         found += [begin_s / SECONDS_PER_HOUR, end_s / SECONDS_PER_HOUR, None]

@@ -1,4 +1,4 @@
-"""What holding did in a run of the demo: printed while it runs, counted at its end.
+"""Reports what holding did in a run of the demo: prints it meanwhile, counts it at the end.
 
 Times are seconds of the workload unless their names say otherwise.
 """
@@ -20,28 +20,28 @@ from greensched_simulator.formats.synthetic_grid import SyntheticSlot
 from greensched_testbed.demo.results import HeldPod, Holding
 from greensched_testbed.replay import Replay, ReplayedPod
 
-DAY_STARTS_S = 6 * 3600.0  # time of day at which the workload, and its grid, begin
+DAY_STARTS_S = 6 * 3600.0  # time of day at which the workload and its grid begin
 _AT_THEIR_LATEST = (ReleaseReason.LATEST_START.value, ReleaseReason.RELEASER.value)
-_EXAMPLES = 3  # pods printed by name; more would scroll the rest away
-_TELL_EVERY_S = 3600.0
+_EXAMPLES = 3  # pods printed by name; more would fill the terminal
+_REPORT_EVERY_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What the operator has written on a pod that it held."""
+    """What the operator has written on a held pod."""
 
     planned_s: float | None = None
-    released_wall_s: float | None = None  # when we saw it, seconds since the epoch
-    reason: str = ""  # of its start
+    released_wall_s: float | None = None  # when we first saw it, seconds since the epoch
+    reason: str = ""  # of the release
 
     @property
     def is_for_later(self) -> bool:
-        """Tell whether a later start was planned; else it was held only until that was known."""
+        """Whether a later start was planned; otherwise the hold lasted only until the decision."""
         return self.planned_s is not None
 
 
 def time_of_day(at_s: float) -> str:
-    """Return seconds of the workload as the time of its day, `13:05`; later days are added."""
+    """Return seconds of the workload as a time of day, `13:05`, or `13:05 +1 d` on later days."""
     days, within_s = divmod(DAY_STARTS_S + at_s, 86_400.0)
     minutes = int(within_s // 60)
     later = f" +{days:.0f} d" if days else ""
@@ -49,58 +49,58 @@ def time_of_day(at_s: float) -> str:
 
 
 class PodMetadata(msgspec.Struct):
-    """Its name, and what is written on it."""
+    """A pod's name and annotations."""
 
     name: str
     annotations: dict[str, str] = {}
 
 
 class Pod(msgspec.Struct):
-    """A pod, as far as it tells of holding."""
+    """The fields of a pod that describe its hold."""
 
     metadata: PodMetadata
 
 
 class HoldingLog:
-    """Notes what a watch tells of held pods, and tells it on; the only writer of its marks."""
+    """Records and reports what a watch sees of held pods; the only writer of its marks."""
 
     def __init__(
-        self, wall: Clock, starts_s: float, now: Callable[[], float], tell: Callable[[str], None]
+        self, wall: Clock, starts_s: float, now: Callable[[], float], report: Callable[[str], None]
     ) -> None:
-        """`starts_s` is when the workload began on the operator's clock, `now` its seconds."""
+        """`starts_s`: the workload's start on the operator's clock; `now`: seconds since then."""
         self.marks: dict[str, Marks] = {}
         self._wall = wall
         self._starts_s = starts_s
         self._now = now
-        self._tell = tell
-        self._told_at = 0.0
+        self._report = report
+        self._reported_at = 0.0
 
     def list_began(self) -> None:
-        """A full list tells again what is there."""
+        """Do nothing: a full list only repeats existing pods."""
 
     def list_ended(self) -> None:
-        """A pod missing from a list stays as it was last seen."""
+        """Do nothing: a pod missing from a list keeps its last state."""
 
     def remove(self, item: Pod) -> None:
-        """A pod that is gone stays as it was last seen."""
+        """Do nothing: a deleted pod keeps its last state."""
 
     def upsert(self, item: Pod) -> None:
-        """Note that a pod is held, until when, and that it was started."""
-        name, said = item.metadata.name, item.metadata.annotations
-        if labels.HELD_AT not in said:
+        """Record that a pod is held, until when, and its release."""
+        name, annotations = item.metadata.name, item.metadata.annotations
+        if labels.HELD_AT not in annotations:
             return
         before = self.marks.get(name)
         after = before or Marks()
-        if labels.PLANNED_START in said:
-            after = replace(after, planned_s=self._seconds(said[labels.PLANNED_START]))
-        if labels.RELEASED_AT in said and after.released_wall_s is None:
+        if labels.PLANNED_START in annotations:
+            after = replace(after, planned_s=self._seconds(annotations[labels.PLANNED_START]))
+        if labels.RELEASED_AT in annotations and after.released_wall_s is None:
             after = replace(
                 after,
                 released_wall_s=self._wall.now(),
-                reason=said.get(labels.RELEASE_REASON, ""),
+                reason=annotations.get(labels.RELEASE_REASON, ""),
             )
         self.marks[name] = after
-        self._tell_change(name, before or Marks(), after)
+        self._report_change(name, before or Marks(), after)
 
     def _seconds(self, text: str) -> float | None:
         try:
@@ -108,21 +108,21 @@ class HoldingLog:
         except BadInput:
             return None
 
-    def _tell_change(self, name: str, before: Marks, after: Marks) -> None:
+    def _report_change(self, name: str, before: Marks, after: Marks) -> None:
         if not after.is_for_later:
             return
         now_s, marks = self._now(), [each for each in self.marks.values() if each.is_for_later]
         released = sum(each.released_wall_s is not None for each in marks)
         if after.released_wall_s is not None and before.released_wall_s is None:
             if released <= _EXAMPLES:
-                self._tell(f"{time_of_day(now_s)}  released {name}, by {after.reason}")
+                self._report(f"{time_of_day(now_s)}  released {name}, by {after.reason}")
         elif before.planned_s is None and after.planned_s is not None and len(marks) <= _EXAMPLES:
             until = time_of_day(after.planned_s)
-            self._tell(f"{time_of_day(now_s)}  held {name} until {until}")
-        if now_s - self._told_at < _TELL_EVERY_S:
+            self._report(f"{time_of_day(now_s)}  held {name} until {until}")
+        if now_s - self._reported_at < _REPORT_EVERY_S:
             return
-        self._told_at = now_s - now_s % _TELL_EVERY_S
-        self._tell(f"{time_of_day(now_s)}  {self._counted(marks, released)}")
+        self._reported_at = now_s - now_s % _REPORT_EVERY_S
+        self._report(f"{time_of_day(now_s)}  {self._counted(marks, released)}")
 
     def _counted(self, marks: Sequence[Marks], released: int) -> str:
         waiting = [each for each in marks if each.released_wall_s is None]
@@ -140,9 +140,9 @@ def holding_of(
     grid: Mapping[str, Sequence[SyntheticSlot]],
     factor: float,
 ) -> Holding:
-    """Return what holding came to in a run; `factor` is wall seconds per second of the workload.
+    """Return the result of holding in a run; `factor`: wall seconds per second of the workload.
 
-    `zone_of` names the grid zone of each node, `grid` has the slots of each zone.
+    `zone_of`: grid zone by node. `grid`: slots by zone.
     """
     later = {name: each for name, each in marks.items() if each.is_for_later}
     pods = [
@@ -202,9 +202,9 @@ def _held(
 
 
 def mean_carbon_g_per_kwh(slots: Sequence[SyntheticSlot], begin_s: float, length_s: float) -> float:
-    """Return a zone's mean carbon intensity over a run; its last slot holds for ever.
+    """Return a zone's mean carbon intensity over a run; the last slot has no end.
 
-    Of a run without length it is what holds at its begin.
+    For a run of length 0 this is the intensity at its start.
     """
     until_s = begin_s + length_s
     ends_s = (*(slot.start_s for slot in slots[1:]), math.inf)

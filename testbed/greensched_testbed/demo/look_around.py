@@ -1,4 +1,4 @@
-"""The demo after its runs: GreenSched on the wall's clock, with a pod and a held Job to look at."""
+"""Keeps the demo running after its runs: on the wall clock, with a pod and a held Job."""
 
 import asyncio
 import json
@@ -18,12 +18,12 @@ _PATIENCE_S = 30.0
 _POLL_S = 0.3
 
 
-async def go_on_by_the_wall(stage: DemoStage, grid: Grid) -> str:
-    """Have GreenSched work on in real time, and return a pod that it placed there.
+async def continue_on_wall_clock(stage: DemoStage, grid: Grid) -> str:
+    """Continue GreenSched in real time, and return a pod that it placed.
 
-    The grid begins anew: it is six in the morning, and the solar grid cleaner each hour until noon.
+    The grid restarts at six in the morning: the solar grid gets cleaner each hour until noon.
     """
-    await asyncio.to_thread(stage.go_on)
+    await asyncio.to_thread(stage.continue_on_wall_clock)
     await stage.publish(grid, stage.now())
     await asyncio.to_thread(_create, stage, ZONE_OF_DATA)
     return f"{NAMESPACE}/{_POD}"
@@ -44,8 +44,8 @@ def _is_placed(stage: DemoStage) -> bool:
 
 
 def _is_planned(stage: DemoStage) -> bool:
-    said = stage.plane.kubectl("get", "job", _JOB, "-n", NAMESPACE, "-o", "json")
-    annotations: Mapping[str, str] = json.loads(said)["metadata"].get("annotations", {})
+    text = stage.plane.kubectl("get", "job", _JOB, "-n", NAMESPACE, "-o", "json")
+    annotations: Mapping[str, str] = json.loads(text)["metadata"].get("annotations", {})
     return labels.PLANNED_START in annotations
 
 

@@ -1,4 +1,4 @@
-"""The demo's stage and one run on it: GreenSched's processes, the grid, and a workload replayed."""
+"""Runs the demo's GreenSched processes and grid, and replays a workload on them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -29,12 +29,12 @@ from greensched_testbed.replay import Replay, ReplayOptions, ReplayProgress
 
 Grid = Mapping[str, Sequence[SyntheticSlot]]
 _SETTLE_S = 30.0
-_PUBLISH_EVERY_S = 3600.0  # of the workload; a signal counts as fresh for an hour and a half
+_PUBLISH_EVERY_S = 3600.0  # of the workload; a signal is fresh for an hour and a half
 
 
 @dataclass(frozen=True, slots=True)
 class DemoProgress:
-    """How the demo tells what it is doing."""
+    """How the demo reports its progress."""
 
     step: Callable[[str], None]
     progress: Callable[[str, ReplayProgress], None]
@@ -42,14 +42,14 @@ class DemoProgress:
 
 @dataclass(frozen=True, slots=True)
 class PlayedWorkload:
-    """One run: what became of its pods, and what was written on those that were held."""
+    """One run: its pods' outcomes, and the marks of those that were held."""
 
     record: Replay
     marks: Mapping[str, Marks]
 
 
 class DemoStage:
-    """GreenSched beside a control plane, extender and operator on one clock that goes faster."""
+    """GreenSched beside a control plane; extender and operator share an accelerated clock."""
 
     def __init__(
         self,
@@ -71,15 +71,15 @@ class DemoStage:
             plane,
             self._pace,
             replan_every_s=_PUBLISH_EVERY_S,
-            releaser_grace_s=rate,  # a real second: the controller comes first
+            releaser_grace_s=rate,  # a real second, so that the controller acts first
         )
 
     def now(self) -> float:
-        """Return what GreenSched's clock shows, in seconds since the epoch."""
+        """Return the time on GreenSched's clock, in seconds since the epoch."""
         return self._pace.clock.now()
 
     def install(self) -> None:
-        """Install the chart, its policy holding work; kwok plays the chart's pods."""
+        """Install the chart with a policy that holds work; kwok simulates the chart's pods."""
         to_ledger = self._operator.ledger_port("controller")
         self.plane.forward_pod_port(NAMESPACE, LEDGER_PORT, to_ledger)
         values = {
@@ -98,15 +98,15 @@ class DemoStage:
         self._operator.start_all()
         self._operator.wait_until_called("default")
 
-    def go_on(self) -> None:
-        """Start extender, second scheduler and operator anew, on the wall's clock."""
+    def continue_on_wall_clock(self) -> None:
+        """Restart extender, second scheduler and operator on the wall clock."""
         self.greensched.stop()
         self._pace = FastClock()
-        self._operator.go_on(self._pace)
+        self._operator.restart(self._pace)
         self.greensched.start()
 
     async def publish(self, grid: Grid, starts_at: float) -> None:
-        """Write the grid's forecast as it is known now, its first slot at `starts_at`."""
+        """Write the grid's current forecast, with its first slot at `starts_at`."""
         await publish_grid(
             self.client,
             grid,
@@ -117,9 +117,9 @@ class DemoStage:
 
     @asynccontextmanager
     async def published(self, grid: Grid) -> AsyncIterator[float]:
-        """Have a workload begin now: its grid is published, and again each hour.
+        """Begin a workload now: publish its grid, now and each hour.
 
-        Yields when it begins, on GreenSched's clock.
+        Yields its start on GreenSched's clock.
         """
         starts_at = self.now()
         await self.publish(grid, starts_at)
@@ -136,7 +136,7 @@ class DemoStage:
             try:
                 await self.publish(grid, starts_at)
             except ApiUnavailable:
-                continue  # what was published last still counts
+                continue  # the last published values remain valid
 
 
 async def played(
@@ -145,13 +145,13 @@ async def played(
     grid: Grid,
     name: str,
     scheduler: str,
-    told: DemoProgress,
+    output: DemoProgress,
     *,
     holds: bool = False,
 ) -> PlayedWorkload:
-    """Replay the workload in a namespace of its own; with `holds` its pods have their deadlines.
+    """Replay the workload in a new namespace; with `holds` its pods have their deadlines.
 
-    The pods of a run that holds stay, to be looked at.
+    With `holds` the pods also stay, for the user to look at.
     """
     namespace = f"demo-{name.replace(', ', '-').replace(' ', '-')}"
     await asyncio.to_thread(stage.plane.create_namespace, namespace)
@@ -165,16 +165,16 @@ async def played(
     )
     async with (
         stage.published(grid) as starts_at,
-        _holding(stage, namespace, starts_at, told) as log,
+        _holding(stage, namespace, starts_at, output) as log,
     ):
         record = await replay.replay(
             trace,
             stage.plane.access,
-            replace(options, tells_deadlines=holds),
-            on_progress=lambda now: told.progress(name, now),
+            replace(options, has_deadlines=holds),
+            on_progress=lambda now: output.progress(name, now),
         )
     for reason in replay.pending_reasons(record, scheduler):
-        told.step(f"{name} found no node for {reason}")
+        output.step(f"{name} found no node for {reason}")
     if not holds:
         await replay.delete_pods(stage.plane.access, namespace)
     return PlayedWorkload(record, log.marks)
@@ -182,10 +182,10 @@ async def played(
 
 @asynccontextmanager
 async def _holding(
-    stage: DemoStage, namespace: str, starts_at: float, told: DemoProgress
+    stage: DemoStage, namespace: str, starts_at: float, output: DemoProgress
 ) -> AsyncIterator[HoldingLog]:
-    """Watch what is held in a namespace meanwhile."""
-    log = HoldingLog(WallClock(), starts_at, lambda: stage.now() - starts_at, told.step)
+    """Watch the held pods of a namespace while the context is open."""
+    log = HoldingLog(WallClock(), starts_at, lambda: stage.now() - starts_at, output.step)
     pods = f"/api/v1/namespaces/{namespace}/pods"
     decode = msgspec.json.Decoder(Pod).decode
     watching = asyncio.create_task(Watch(stage.client, pods, decode, log, WallClock()).run())

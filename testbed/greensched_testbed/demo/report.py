@@ -1,4 +1,4 @@
-"""The demo's page: one HTML file that needs no network, plots and tables side by side."""
+"""Writes the demo's page: one HTML file with plots and tables that needs no network."""
 
 import html
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from greensched_simulator.formats.synthetic_grid import SyntheticSlot
 from greensched_simulator.reports.page import page, plots, section, styled, table
 from greensched_testbed.demo.explained import why_carbon_changed
 from greensched_testbed.demo.held_plots import ZONE_COLOURS, held_plots
-from greensched_testbed.demo.results import BillSums, DemoResult, ThreeRuns, did_the_same
+from greensched_testbed.demo.results import BillSums, DemoResult, ThreeRuns, placed_same_pods
 from greensched_testbed.demo.tables import (
     change_text,
     comparison_rows,
@@ -22,7 +22,7 @@ from greensched_testbed.demo.tables import (
     lever_rows,
 )
 
-# What is drawn of a bill: above idle, and idle.
+# The drawn parts of a bill: above idle, and idle.
 _PARTS: tuple[tuple[str, Callable[[BillSums], tuple[float, float]]], ...] = (
     (
         "energy, kWh",
@@ -31,7 +31,7 @@ _PARTS: tuple[tuple[str, Callable[[BillSums], tuple[float, float]]], ...] = (
     ("cost, EUR", lambda bill: (bill.cost_active, bill.cost_idle)),
     ("carbon, kg", lambda bill: (bill.carbon_active_g / 1e3, bill.carbon_idle_g / 1e3)),
 )
-# Dark enough for white words on them; the idle parts are light enough for dark ones.
+# Dark enough for white text; the idle parts are light enough for dark text.
 _OURS, _THEIRS = "#27784b", "#5f6b7a"
 _OURS_IDLE, _THEIRS_IDLE = "#c5dfd0", "#d6dae0"
 _LIGHT, _DARK = "#ffffff", "#1f2933"
@@ -43,7 +43,7 @@ def write_report(
     grid: Mapping[str, Sequence[SyntheticSlot]],
     facts: Sequence[tuple[str, str]],
 ) -> None:
-    """Write the page to `path`; `facts` are what the run was: workload, machine, seeds."""
+    """Write the page to `path`; `facts` describe the run: workload, machine, seeds."""
     ours, default = outcome.held, outcome.default
     until_s = _shown_until_s(outcome)
     grid = {zone: [slot for slot in grid[zone] if slot.start_s <= until_s] for zone in grid}
@@ -74,7 +74,7 @@ def write_report(
 
 def _headline(ours: DemoResult, default: DemoResult) -> str:
     def tile(name: str, mine: float, theirs: float) -> str:
-        value = change_text(mine, theirs) if did_the_same(ours, default) else "–"
+        value = change_text(mine, theirs) if placed_same_pods(ours, default) else "–"
         return f'<div class="tile"><b>{value}</b><span>{html.escape(name)}, simulated</span></div>'
 
     mine, theirs = ours.bill, default.bill
@@ -91,14 +91,14 @@ def _headline(ours: DemoResult, default: DemoResult) -> str:
 
 
 def _shown_until_s(outcome: ThreeRuns) -> float:
-    """Return until when the plots go: an hour after the last start."""
+    """Return the end of the plots' time axis: an hour after the last start."""
     runs = (outcome.held, outcome.at_once, outcome.default)
     last_s = max((at_s for run in runs for at_s, _ in run.placed_at), default=0.0)
     return last_s + SECONDS_PER_HOUR
 
 
 def _totals(outcome: ThreeRuns) -> list[go.Figure]:
-    """Return a figure for each kind of bill, so that they stand below each other on a phone."""
+    """Return a figure for each kind of bill, so that a phone shows them one below the other."""
     runs = (outcome.default, outcome.at_once, outcome.held)
     names = [run.scheduler.replace(", ", ",<br>") for run in runs]
     figures = []

@@ -1,4 +1,4 @@
-"""What one run of the demo came to, and how two of them compare."""
+"""The results of the demo's runs, and their comparison."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,17 +22,17 @@ class BillSums:
 
     @property
     def energy_j(self) -> float:
-        """Joules in all."""
+        """Total joules."""
         return self.energy_active_j + self.energy_idle_j
 
     @property
     def cost(self) -> float:
-        """Money in all."""
+        """Total cost."""
         return self.cost_active + self.cost_idle
 
     @property
     def carbon_g(self) -> float:
-        """Grams of CO2-equivalent in all."""
+        """Total grams of CO2-equivalent."""
         return self.carbon_active_g + self.carbon_idle_g
 
     def __add__(self, other: "BillSums") -> "BillSums":
@@ -43,7 +43,7 @@ class BillSums:
 
 @dataclass(frozen=True, slots=True)
 class GroupSums:
-    """What fell on one hardware generation or one grid zone."""
+    """The share of one hardware generation or one grid zone."""
 
     nodes: int
     nodes_used: int
@@ -57,8 +57,8 @@ class DemoResult:
 
     scheduler: str
     pods: int
-    unplaced: frozenset[int]  # places in the workload of the pods that found no node in time
-    place_median_s: float  # created → bound, as the watch saw it; real seconds
+    unplaced: frozenset[int]  # indices in the workload of pods that found no node in time
+    place_median_s: float  # created → bound, as the watch saw it, in real seconds
     place_p95_s: float
     nodes_used: int
     bill: BillSums
@@ -68,58 +68,58 @@ class DemoResult:
 
     @property
     def pods_placed(self) -> int:
-        """Pods that found a node before the run ended."""
+        """Number of pods that found a node before the run ended."""
         return self.pods - len(self.unplaced)
 
 
 @dataclass(frozen=True, slots=True)
 class HeldPod:
-    """One pod that was held; seconds of the workload."""
+    """One held pod; times in seconds of the workload."""
 
     name: str
-    zone: str  # of the grid, in which it ran
+    zone: str  # grid zone in which it ran
     arrived_s: float
     started_s: float
     runtime_s: float
-    reason: str  # why it was started
+    reason: str  # why it was released
     cpu_cores: float
-    carbon_g_per_kwh: float  # of the grid, on the mean while it ran
-    at_once_carbon_g_per_kwh: float  # the same, had it started as it arrived
+    carbon_g_per_kwh: float  # mean of its grid while it ran
+    at_once_carbon_g_per_kwh: float  # the same for a start on arrival
 
     @property
     def waited_s(self) -> float:
-        """From when it was created to when it had a node."""
+        """Seconds from its creation until it had a node."""
         return self.started_s - self.arrived_s
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What holding did in a run."""
+    """The effect of holding in a run."""
 
     may_wait: int  # pods with a deadline
-    pods: tuple[HeldPod, ...]  # those that were held for later and have started, by arrival
-    started_for: Mapping[str, int]  # these by the reason of their start
+    pods: tuple[HeldPod, ...]  # held for a later start, and started; by arrival
+    started_for: Mapping[str, int]  # number of these by the reason of their release
     at_latest_start: int
-    deadlines_missed: int  # of those that may wait
+    deadlines_missed: int  # by pods that may wait
 
     @property
     def wait_mean_s(self) -> float:
-        """Seconds that a held pod waited on the mean; NaN where none was held."""
+        """Mean seconds that held pods waited; NaN if none was held."""
         return fmean(pod.waited_s for pod in self.pods) if self.pods else math.nan
 
     @property
     def wait_longest_s(self) -> float:
-        """Seconds that a held pod waited at most; NaN where none was held."""
+        """Longest seconds that a held pod waited; NaN if none was held."""
         return max((pod.waited_s for pod in self.pods), default=math.nan)
 
     @property
     def carbon_g_per_kwh(self) -> float:
-        """Of the grid while the held pods ran, weighed by their core seconds; NaN without any."""
+        """Mean over held pods of their grid's, weighted by core seconds; NaN if none was held."""
         return self._weighed([pod.carbon_g_per_kwh for pod in self.pods])
 
     @property
     def at_once_carbon_g_per_kwh(self) -> float:
-        """The same, had each started as it arrived."""
+        """The same for a start on arrival."""
         return self._weighed([pod.at_once_carbon_g_per_kwh for pod in self.pods])
 
     def _weighed(self, values: Sequence[float]) -> float:
@@ -134,7 +134,7 @@ class Holding:
 class ThreeRuns:
     """The same work, three times: by default, placed by GreenSched, and also held by it.
 
-    What placing saves is `at_once` against `default`; what waiting saves, `held` against `at_once`.
+    Placing saves the difference of `at_once` to `default`, waiting that of `held` to `at_once`.
     """
 
     default: DemoResult
@@ -143,24 +143,24 @@ class ThreeRuns:
     holding: Holding
 
 
-def did_the_same(ours: DemoResult, default: DemoResult) -> bool:
-    """Tell whether both runs placed the same pods: else who did less work would seem to save."""
+def placed_same_pods(ours: DemoResult, default: DemoResult) -> bool:
+    """Return whether both placed the same pods; otherwise less work would look like a saving."""
     return ours.unplaced == default.unplaced
 
 
 def change_pct(ours: float, theirs: float) -> float | None:
-    """Return by how many percent `ours` differs from `theirs`; None where theirs is 0."""
+    """Return the difference of `ours` to `theirs` in percent; None if `theirs` is 0."""
     return 100.0 * (ours - theirs) / abs(theirs) if theirs else None
 
 
 def summary(outcome: ThreeRuns) -> dict[str, Any]:
-    """Return the figures of `summary.json`: GreenSched's are of the run in which it also held work.
+    """Return the figures of `summary.json`; those without prefix are of the run with holding.
 
-    `active` is above idle, as in the tables; `default_…` is the default scheduler's run, and
-    `at_once_…` the one that GreenSched placed without holding. Percentages name their baseline.
+    `active` means above idle, as in the tables. `default_…` is the default scheduler's run,
+    `at_once_…` the one placed by GreenSched without holding. Percentages name their baseline.
 
-    What is not known, such as the time to place no pod, is None: JSON has no NaN. So are the
-    percentages where the two runs did not place the same pods.
+    Unknown values, such as the time to place if no pod was placed, are None: JSON has no NaN.
+    Percentages are None if the two runs did not place the same pods.
     """
     held, at_once, default = outcome.held, outcome.at_once, outcome.default
     figures = {
@@ -188,7 +188,7 @@ def summary(outcome: ThreeRuns) -> dict[str, Any]:
 def _changes(
     prefix: str, suffix: str, ours: DemoResult, theirs: DemoResult
 ) -> Mapping[str, float | None]:
-    is_fair = did_the_same(ours, theirs)
+    is_fair = placed_same_pods(ours, theirs)
     lines = {
         "energy": "energy_j", "cost": "cost", "carbon": "carbon_g",
         "energy_active": "energy_active_j", "cost_active": "cost_active",

@@ -1,4 +1,4 @@
-"""The demo, start to end: three runs of one workload on one cluster, and their bills."""
+"""Runs the demo: three runs of one workload on one cluster, and their bills."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.billing import BillAssumptions, BilledPod, bill_run
 from greensched_testbed.demo.facts import Circumstances, circumstances, write_results
 from greensched_testbed.demo.holding import Marks, holding_of
-from greensched_testbed.demo.look_around import HELD_JOB, go_on_by_the_wall
+from greensched_testbed.demo.look_around import HELD_JOB, continue_on_wall_clock
 from greensched_testbed.demo.play import DemoProgress, DemoStage, Grid, PlayedWorkload, played
 from greensched_testbed.demo.results import DemoResult, ThreeRuns, summary
 from greensched_testbed.demo.waiting import with_deadlines
@@ -38,17 +38,17 @@ WORKLOAD_SPAN_S = 6 * 3600.0
 GRID_SPAN_S = 48 * 3600.0
 OURS, AT_ONCE, DEFAULT = labels.SCHEDULER_NAME, "greensched, at once", "default-scheduler"
 _decode_node = msgspec.json.Decoder(NodeObject).decode
-_DAYS_AGO = 10  # at which the runs' clock begins: the ledger holds no time that is yet to come
+_DAYS_AGO = 10  # start of the runs' clock: the ledger accepts no future times
 
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """What to run and where its results go."""
+    """What to run, and where to write its results."""
 
     output: Path
     pods: int = 300
     seed: int = 1
-    wall_span_s: float = 30.0  # of one run's arrivals: three runs and the rest in two minutes
+    wall_span_s: float = 30.0  # of one run's arrivals: the demo then takes two minutes
     trace: Path | None = None
     time_unit: TimeUnit | None = None
     largest_machine: CellMachine | None = None
@@ -58,17 +58,17 @@ class DemoOptions:
 
 @dataclass(frozen=True, slots=True)
 class DemoOutcome:
-    """What the runs came to, where their page is, and what helps to look around."""
+    """The runs' results, their page, and objects to look at."""
 
     results: ThreeRuns
     summary: Mapping[str, Any]
     report: Path
-    a_pod: str = ""  # that GreenSched placed, namespace and name; "" unless the demo goes on
-    a_held_job: str = ""  # namespace and name, likewise
+    a_pod: str = ""  # placed by GreenSched, namespace/name; "" unless the demo goes on
+    a_held_job: str = ""  # namespace/name, likewise
 
 
 def assumed(options: DemoOptions) -> BillAssumptions:
-    """Return what extender and bills assume: what GreenSched ships with, but for sleeping nodes."""
+    """Return the assumptions of extender and bills: the defaults, except for sleeping nodes."""
     shipped = ExtenderSettings.model_construct()
     return BillAssumptions(
         shipped.utilisation_ratio, shipped.gpu_ratio, shipped.default_pue, options.empty_nodes_sleep
@@ -76,7 +76,7 @@ def assumed(options: DemoOptions) -> BillAssumptions:
 
 
 def workload(options: DemoOptions) -> Trace:
-    """Return the tasks of the demo, arrivals within six hours; raise BadInput for a bad file."""
+    """Return the demo's tasks, which arrive within six hours; raise BadInput for a bad file."""
     return with_deadlines(_tasks(options), WORKLOAD_SPAN_S / options.wall_span_s)
 
 
@@ -95,28 +95,27 @@ def _tasks(options: DemoOptions) -> Trace:
 
 
 def _any_gpu(trace: Trace) -> Trace:
-    """Leave out which GPU models the tasks name, and say so: the demo's nodes have others."""
+    """Drop the tasks' GPU models, and note it: the demo's nodes have other models."""
     picky = sum(bool(task.gpu_models) for task in trace.tasks)
     if not picky:
         return trace
     tasks = tuple(replace(task, gpu_models=()) for task in trace.tasks)
-    note = f"{picky} tasks name GPU models that the demo lacks; any GPU is assumed to do"
+    note = f"{picky} tasks name GPU models that the demo lacks; they run on any GPU"
     return replace(trace, tasks=tasks, notes=(*trace.notes, note))
 
 
 def run_demo(
-    plane: ControlPlane, options: DemoOptions, told: DemoProgress, *, goes_on: bool = False
+    plane: ControlPlane, options: DemoOptions, output: DemoProgress, *, goes_on: bool = False
 ) -> DemoOutcome:
     """Run the workload by default, placed by GreenSched, and also held by it; bill all three.
 
-    With `goes_on` GreenSched then works on by the wall's clock, with a pod and a held Job to look
-    at.
+    With `goes_on`, GreenSched then continues on the wall clock, with a pod and a held Job.
     """
-    return asyncio.run(_run(plane, options, told, goes_on))
+    return asyncio.run(_run(plane, options, output, goes_on))
 
 
 async def _run(
-    plane: ControlPlane, options: DemoOptions, told: DemoProgress, goes_on: bool
+    plane: ControlPlane, options: DemoOptions, output: DemoProgress, goes_on: bool
 ) -> DemoOutcome:
     trace, rate = workload(options), WORKLOAD_SPAN_S / options.wall_span_s
     grid: Grid = {
@@ -131,29 +130,29 @@ async def _run(
         await stage.publish(grid, stage.now())
         await asyncio.to_thread(stage.start)
         policy = await asyncio.to_thread(stage.greensched.policy)
-        told.step(
+        output.step(
             f"{NODE_COUNT} nodes, the chart, the extender with a second scheduler, and the "
             "operator (controller, webhook, releaser) are up"
         )
         runs = {
-            DEFAULT: await played(stage, trace, grid, DEFAULT, DEFAULT, told),
-            AT_ONCE: await played(stage, trace, grid, AT_ONCE, OURS, told),
-            OURS: await played(stage, trace, grid, OURS, OURS, told, holds=True),
+            DEFAULT: await played(stage, trace, grid, DEFAULT, DEFAULT, output),
+            AT_ONCE: await played(stage, trace, grid, AT_ONCE, OURS, output),
+            OURS: await played(stage, trace, grid, OURS, OURS, output, holds=True),
         }
         for process in plane.processes.all():
-            process.check()  # a bill without the extender would be no bill of GreenSched's
+            process.check()  # without the extender the bill would not be GreenSched's
         outcome = _billed(runs, stage, nodes, grid)
         how = Circumstances(trace, options.seed, rate, len(nodes), policy, stage.assumed)
         figures = {**circumstances(how), **summary(outcome)}
         report = write_results(options.output, outcome, grid, how, figures)
         if not goes_on:
             return DemoOutcome(outcome, figures, report)
-        a_pod = await go_on_by_the_wall(stage, grid)
+        a_pod = await continue_on_wall_clock(stage, grid)
         return DemoOutcome(outcome, figures, report, a_pod, HELD_JOB)
 
 
 def _begin_s() -> float:
-    """Return when the runs' clock begins: at six some days ago, UTC, as the made-up grids do."""
+    """Return the start of the runs' clock: 06:00 UTC some days ago, as in the synthetic grids."""
     midnight = time.time() // 86_400.0 * 86_400.0
     return midnight - _DAYS_AGO * 86_400.0 + 6 * 3600.0
 
@@ -192,7 +191,7 @@ def _placed(run: PlayedWorkload, factor: float) -> list[BilledPod]:
 
 
 def _waited_s(run: ReplayedPod, marks: Marks | None) -> float | None:
-    """Return the real seconds for which a pod waited for its scheduler, not for power."""
+    """Return the real seconds for which a pod waited for its scheduler, without its hold."""
     since = run.created_at if marks is None else marks.released_wall_s
     if run.bound_at is None or since is None:
         return None
@@ -200,7 +199,7 @@ def _waited_s(run: ReplayedPod, marks: Marks | None) -> float | None:
 
 
 def _end_s(record: Replay, factor: float) -> float:
-    """Return when the run's last pod ends, seconds of the workload, at most where the grid ends."""
+    """Return when the last pod ends, at most the grid's end, in seconds of the workload."""
     ends = [
         (each.bound_at - record.started_at) / factor + each.task.runtime_s
         for each in record.runs

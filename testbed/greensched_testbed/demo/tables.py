@@ -1,4 +1,4 @@
-"""The demo's figures as rows of text, for the terminal and for the page."""
+"""Formats the demo's figures as rows of text, for the terminal and the page."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,18 +13,18 @@ from greensched_testbed.demo.results import (
     Holding,
     ThreeRuns,
     change_pct,
-    did_the_same,
+    placed_same_pods,
 )
 
 Row = tuple[str, ...]
 
 
 def comparison_rows(ours: DemoResult, default: DemoResult) -> Sequence[Row]:
-    """Return a head and a line for each figure: default, ours, change.
+    """Return a header and a row for each figure: default, ours, change.
 
-    No change is given where the runs placed different pods.
+    No change is given if the runs placed different pods.
     """
-    is_fair = did_the_same(ours, default)
+    is_fair = placed_same_pods(ours, default)
     bills = default.bill, ours.bill
 
     def figure(name: str, line: str, of: float = 1.0) -> Row:
@@ -65,7 +65,7 @@ _LEVERS: tuple[tuple[str, Callable[[BillSums], float]], ...] = (
 
 
 def lever_rows(outcome: ThreeRuns) -> Sequence[Row]:
-    """Return what placing and waiting changed, apart and together, each with its baseline."""
+    """Return the changes by placing, by waiting and by both, each with its baseline."""
     pairs = (
         (outcome.at_once, outcome.default),
         (outcome.held, outcome.at_once),
@@ -75,7 +75,7 @@ def lever_rows(outcome: ThreeRuns) -> Sequence[Row]:
     def line(name: str, figure: Callable[[BillSums], float]) -> Row:
         changes = (
             change_text(figure(ours.bill), figure(theirs.bill))
-            if did_the_same(ours, theirs)
+            if placed_same_pods(ours, theirs)
             else "–"
             for ours, theirs in pairs
         )
@@ -89,7 +89,7 @@ def lever_rows(outcome: ThreeRuns) -> Sequence[Row]:
 
 
 def holding_rows(holding: Holding, pods: int) -> Sequence[Row]:
-    """Return a head and a line for each figure of what was held; times are the workload's."""
+    """Return a header and a row for each figure on holding; times are the workload's."""
     return [
         ("", "pods"),
         ("may wait", f"{holding.may_wait} of {pods}"),
@@ -115,7 +115,7 @@ def _length(seconds: float) -> str:
 
 
 def group_rows(ours: DemoResult, default: DemoResult, attribute: str) -> Sequence[Row]:
-    """Return a head and a line for each group of `by_zone` or `by_generation`: default → ours."""
+    """Return a header and a row for each group of `by_zone` or `by_generation`: default → ours."""
     rows: list[Row] = [
         ("default → ours", "nodes", "nodes used", "pods", "kWh above idle", "kg above idle")
     ]
@@ -136,7 +136,7 @@ def _group(group: GroupSums) -> Row:
 
 
 def change_text(ours: float, theirs: float) -> str:
-    """Return by how much `ours` differs from `theirs`, as text: `-12.3 %`, or a dash."""
+    """Return the difference of `ours` to `theirs` as text: `-12.3 %`, or a dash."""
     change = change_pct(ours, theirs)
     if change is None or math.isnan(change):
         return "–"

@@ -1,8 +1,8 @@
-"""Which of the demo's work may wait, until when, and where it must run.
+"""Decides which of the demo's tasks may wait, until when, and where they must run.
 
-Made up, and the same in all runs: every third task without GPU has a deadline, and must run in one
-grid zone, where its data lie. All other work is started as it comes, anywhere. The zone is one
-whose hours differ: where power is always alike nothing is won by waiting.
+This is synthetic, and the same in all runs: every third task without GPU has a deadline, and must
+run in one grid zone, where its data is. All other work starts on arrival, anywhere. The zone's
+carbon varies by hour: on a constant grid waiting saves nothing.
 """
 
 from collections.abc import Mapping
@@ -11,18 +11,18 @@ from dataclasses import replace
 from greensched_simulator.formats.workload import Task, Trace
 from greensched_testbed.demo.world import ZONES
 
-EVERY = 3  # tasks without GPU, of which one may wait
+EVERY = 3  # one in so many tasks without GPU may wait
 ZONE_OF_DATA = ZONES[0].name  # the solar one: it dips at noon
-WAIT_S = 6 * 3600.0  # for which it may, at most
-MARGIN_WALL_S = 3.0  # spare real time before a deadline: what pods take to start and be seen to
-_MARGIN_OF_RUNTIME = 0.1  # as the built-in policy has it
+WAIT_S = 6 * 3600.0  # longest wait
+MARGIN_WALL_S = 3.0  # spare real time before a deadline, for starting pods and noticing it
+_MARGIN_OF_RUNTIME = 0.1  # as in the built-in policy
 
 
 def with_deadlines(trace: Trace, rate: float) -> Trace:
     """Return the trace in which every third task without GPU may start six hours after it arrives.
 
-    Its deadline leaves room for its runtime and the policy's margin. `rate` is how many times as
-    fast as the wall's the workload's clock goes.
+    The deadline adds its runtime and the policy's margin. `rate`: speed of the workload's clock as
+    a multiple of the wall clock's.
     """
     may_wait = {task.name for task in [task for task in trace.tasks if not task.gpus][::EVERY]}
     tasks = tuple(
@@ -30,14 +30,14 @@ def with_deadlines(trace: Trace, rate: float) -> Trace:
         for task in trace.tasks
     )
     note = (
-        f"made up, in all runs: {len(may_wait)} pods may wait up to {WAIT_S / 3600:.0f} h and "
+        f"synthetic, in all runs: {len(may_wait)} pods may wait up to {WAIT_S / 3600:.0f} h and "
         f"must run where their data is, in {ZONE_OF_DATA}"
     )
     return replace(trace, tasks=tasks, notes=(*trace.notes, note))
 
 
 def zones_of_data(trace: Trace) -> Mapping[str, str]:
-    """Return the zone of each task that may wait, by its name."""
+    """Return the grid zone of each task that may wait, by its name."""
     return {task.name: ZONE_OF_DATA for task in trace.tasks if task.deadline_s is not None}
 
 

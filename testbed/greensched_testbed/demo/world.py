@@ -1,7 +1,7 @@
 """The demo's cluster: 60 nodes of three hardware generations in three grid zones.
 
-The curves are those of real machines (SPECpower_ssj2008 as named), given to the nodes by
-annotation; one core does the same work on each, so that only power, carbon and price differ.
+The curves are of real machines (SPECpower_ssj2008 as named), set by annotation. One core does the
+same work on each, so that only power, carbon and price differ.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ GPUS = 4  # GPUs on each node that has any
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One generation of machines: its curve, its GPUs, how many of them a zone has."""
+    """One generation of machines: its curve, its GPUs, and its number of nodes in a zone."""
 
     name: str
     cpu_cores: float  # logical, as Kubernetes counts them
@@ -31,13 +31,13 @@ class Generation:
     gpu_nodes: int  # in each zone
 
 
-# Curves: SPECpower_ssj2008; what the GPUs draw stands in the power catalogue (docs/power.md).
+# Curves: SPECpower_ssj2008; the GPUs' power is in the power catalogue (docs/power.md).
 GENERATIONS = (
     Generation(
         name="2012",
         cpu_cores=24,
         memory_bytes=96 * GIB,
-        # IBM System x3550 M3, Xeon X5675, as CloudSim quotes it.
+        # IBM System x3550 M3, Xeon X5675, as quoted by CloudSim.
         curve=PowerCurve((58.4, 98, 109, 118, 128, 140, 153, 170, 189, 205, 222)),
         gpu_product="Tesla-V100-SXM2-16GB",
         plain_nodes=7,
@@ -57,7 +57,7 @@ GENERATIONS = (
         name="2023",
         cpu_cores=192,
         memory_bytes=768 * GIB,
-        # EPYC 9654, one socket: idle 73 W, full 360 W, the shape of 2021–22 between.
+        # EPYC 9654, one socket: idle 73 W, full 360 W, between them the shape of 2021–22.
         curve=PowerCurve.from_idle_and_peak(73.0, 360.0),
         gpu_product="NVIDIA-H100-80GB-HBM3",
         plain_nodes=3,
@@ -67,7 +67,7 @@ GENERATIONS = (
 NODE_COUNT = len(ZONES) * sum(each.plain_nodes + each.gpu_nodes for each in GENERATIONS)
 
 
-# Of the table of zones that is shipped, so that carbon and price are known without any signal.
+# Zones of the shipped static table, so that carbon and price are known without any signal.
 REAL_ZONES = ("FR", "NL", "DE")
 
 
@@ -83,9 +83,9 @@ def node_groups() -> list[EqualNodes]:
 
 
 def mixed_nodes(count: int) -> list[EqualNodes]:
-    """Return groups of `count` nodes in all for experiments: each generation in each real zone.
+    """Return groups with `count` nodes in total for experiments: each generation in each real zone.
 
-    Fewer nodes are the first of more. All have GPUs.
+    A smaller count gives the first nodes of a larger one. All nodes have GPUs.
     """
     kinds = [
         (generation, REAL_ZONES[(row + shift) % len(REAL_ZONES)])

@@ -1,4 +1,4 @@
-"""What end-to-end tests know of a cluster: a kubeconfig, kubectl, Helm, and what the cluster can.
+"""The interface of end-to-end tests to a cluster: kubeconfig, kubectl, Helm and capabilities.
 
-Real nodes, kind and any other cluster look the same from here.
+It is the same for real nodes, kind and any other cluster.
 """

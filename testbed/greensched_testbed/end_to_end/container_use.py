@@ -1,4 +1,4 @@
-"""How much of its limits each container takes, by what the kubelets' cAdvisor says meanwhile."""
+"""Measures each container's use of its limits, from the kubelets' cAdvisor."""
 
 import json
 import threading
@@ -13,37 +13,37 @@ from greensched_core.quantities import parse_quantity
 from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.errors import CommandFailed
 
-_EVERY_S = 5.0  # cAdvisor itself looks every 10 to 20 s
+_EVERY_S = 5.0  # cAdvisor itself samples every 10 to 20 s
 _USED = "container_memory_working_set_bytes"
 _LIMIT = "container_spec_memory_limit_bytes"
-_THROTTLED = "container_cpu_cfs_throttled_seconds_total"  # only of those with a CPU limit
+_THROTTLED = "container_cpu_cfs_throttled_seconds_total"  # only for containers with a CPU limit
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerReading:
-    """One container at one time; a limit of 0 is none."""
+    """One sample of one container; a limit of 0 means none."""
 
     pod: str
     container: str
     working_set_bytes: float
     limit_bytes: float
-    throttled_s: float  # for want of CPU, since it was started
-    taken_at_s: float  # since the epoch, by the kubelet's clock
+    throttled_s: float  # time throttled by the CPU limit since its start
+    taken_at_s: float  # seconds since the epoch, by the kubelet's clock
 
 
 def read_cadvisor(text: str, namespace: str) -> Iterator[ContainerReading]:
-    """Yield the containers of a namespace in what a kubelet answers on /metrics/cadvisor.
+    """Yield the containers of a namespace from a kubelet's /metrics/cadvisor.
 
-    Raises ValueError where it is no such text.
+    Raises ValueError for another text format.
     """
     found: dict[tuple[str, str], dict[str, Sample]] = {}
     wanted = (_USED, _LIMIT, _THROTTLED)
     lines = [line for line in text.splitlines() if line.startswith(wanted)]
     for family in text_string_to_metric_families("\n".join(lines) + "\n"):
         for sample in family.samples:
-            said = sample.labels
-            if said.get("namespace") == namespace and said.get("container"):
-                key = said["pod"], said["container"]
+            marks = sample.labels
+            if marks.get("namespace") == namespace and marks.get("container"):
+                key = marks["pod"], marks["container"]
                 found.setdefault(key, {})[sample.name] = sample
     for (pod, container), samples in found.items():
         if _USED in samples:
@@ -68,9 +68,9 @@ def limits_of(pods: Mapping[str, Any]) -> dict[tuple[str, str], float]:
 def with_limit(
     reading: ContainerReading, limits: Mapping[tuple[str, str], float]
 ) -> ContainerReading:
-    """Return a reading with the limit of its pod's spec where cAdvisor tells none.
+    """Return a reading with the limit of its pod's spec if cAdvisor reports none.
 
-    Of a container that is just starting or gone it tells 0, as of one without a limit.
+    For a container that is starting or has ended it reports 0, as for one without limit.
     """
     if reading.limit_bytes:
         return reading
@@ -79,15 +79,15 @@ def with_limit(
 
 @dataclass
 class ContainerUse:
-    """Looks at all nodes of a cluster again and again while it is entered; in a thread."""
+    """Context manager that samples all nodes of a cluster periodically, in a thread."""
 
     cluster: ClusterAccess
     namespace: str
     most: dict[str, ContainerReading] = field(
         default_factory=dict
-    )  # of memory, by container's name
-    throttled_s: dict[str, float] = field(default_factory=dict)  # the most, in the same way
-    taken_at_s: dict[str, float] = field(default_factory=dict)  # the latest reading, by pod
+    )  # greatest memory use, by the container's name
+    throttled_s: dict[str, float] = field(default_factory=dict)  # greatest, likewise
+    taken_at_s: dict[str, float] = field(default_factory=dict)  # of the latest reading, by pod
     _limits: dict[tuple[str, str], float] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -105,18 +105,18 @@ class ContainerUse:
             self._thread.join()
 
     def shares(self) -> Mapping[str, float]:
-        """Return the greatest share of its limit that each container took; infinity without one."""
+        """Return each container's greatest share of its limit; infinity without a limit."""
         return {
             name: one.working_set_bytes / one.limit_bytes if one.limit_bytes else float("inf")
             for name, one in tuple(self.most.items())  # the thread adds to it
         }
 
     def has_seen_since(self, moment_s: float, pods: Collection[str]) -> bool:
-        """Say whether cAdvisor has looked at all these pods after a moment."""
+        """Return whether cAdvisor has sampled all these pods after a moment."""
         return all(self.taken_at_s.get(pod, 0.0) > moment_s for pod in pods)
 
     def look(self) -> None:
-        """Ask every node once; one that does not answer is left out."""
+        """Read every node once; skip nodes that do not answer."""
         nodes = json.loads(self.cluster.kubectl("get", "nodes", "--output", "json"))["items"]
         pods = self.cluster.kubectl("get", "pods", "-n", self.namespace, "--output", "json")
         self._limits |= limits_of(json.loads(pods))
@@ -125,7 +125,7 @@ class ContainerUse:
             try:
                 text = self.cluster.kubectl("get", "--raw", path)
             except CommandFailed:
-                continue  # a node that is being restarted
+                continue  # the node is restarting
             for one in read_cadvisor(text, self.namespace):
                 self._note(with_limit(one, self._limits))
 

@@ -1,4 +1,4 @@
-"""What a run of tests showed, read from the JUnit file that pytest writes."""
+"""Reads the results of a test run from pytest's JUnit file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,28 +13,28 @@ class CountedTest:
 
     name: str
     outcome: str  # passed, failed or skipped
-    why: str  # it was skipped
-    findings: frozenset[int]  # of the review, which it proves mended
+    why: str  # why it was skipped
+    findings: frozenset[int]  # findings of the review whose fix it proves
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What became of some tests."""
+    """The outcomes of some tests."""
 
     cases: tuple[CountedTest, ...]
 
     def count(self, outcome: str) -> int:
-        """Return how many tests had an outcome."""
+        """Return the number of tests with an outcome."""
         return sum(case.outcome == outcome for case in self.cases)
 
     @property
     def reasons(self) -> dict[str, int]:
-        """Return why tests were skipped, and how many for each reason."""
+        """Return the number of skipped tests by reason."""
         whys = [case.why for case in self.cases if case.outcome == "skipped"]
         return {why: whys.count(why) for why in sorted(set(whys))}
 
     def figures(self, prefix: str) -> dict[str, Any]:
-        """Return the numbers by name; without any test one has failed: they did not even begin."""
+        """Return the numbers by name; without any test one counts as failed, since none began."""
         return {
             f"{prefix}_passed": self.count("passed"),
             f"{prefix}_failed": self.count("failed") if self.cases else 1,
@@ -44,17 +44,17 @@ class Counted:
 
 
 def read_results(file: Path) -> Counted:
-    """Return what a JUnit file holds, nothing where there is none."""
+    """Return the results in a JUnit file; empty if there is no file."""
     return Counted(read_junit(file.read_text()) if file.exists() else ())
 
 
 def read_junit(text: str) -> tuple[CountedTest, ...]:
-    """Return the tests of a JUnit file as pytest writes it."""
+    """Return the tests in pytest's JUnit XML."""
     return tuple(map(_case, ElementTree.fromstring(text).iter("testcase")))
 
 
 def mended(cases: Sequence[CountedTest]) -> frozenset[int]:
-    """Return the findings that have tests, all of which passed."""
+    """Return the findings whose tests all passed."""
     proven = {number for case in cases for number in case.findings}
     refuted = {number for case in cases for number in case.findings if case.outcome != "passed"}
     return frozenset(proven - refuted)
@@ -66,6 +66,6 @@ def _case(element: ElementTree.Element) -> CountedTest:
         outcome, why = "skipped", skipped.get("message", "")
     if element.find("failure") is not None or element.find("error") is not None:
         outcome = "failed"
-    told = element.iterfind("properties/property")
-    findings = {int(each.get("value", "0")) for each in told if each.get("name") == "finding"}
+    properties = element.iterfind("properties/property")
+    findings = {int(each.get("value", "0")) for each in properties if each.get("name") == "finding"}
     return CountedTest(element.get("name", ""), outcome, why, frozenset(findings))

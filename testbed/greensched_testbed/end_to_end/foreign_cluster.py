@@ -1,4 +1,4 @@
-"""Any cluster of a user's, named by its kubeconfig and a few variables of the environment."""
+"""A user's cluster, given by its kubeconfig and other environment variables."""
 
 import os
 import shutil
@@ -16,10 +16,10 @@ OPERATOR_IMAGE = "GREENSCHED_E2E_OPERATOR_IMAGE"
 
 
 def foreign_cluster(home: Path) -> ClusterAccess:
-    """Return the cluster of the variable KUBECONFIG, which tests may install GreenSched on.
+    """Return the cluster of the variable KUBECONFIG, on which tests may install GreenSched.
 
-    Raises BadInput where there is none, where an image has no tag, and where it has an
-    installation, which tests would take over and remove.
+    Raises BadInput if there is no kubeconfig, an image has no tag, or GreenSched is installed: the
+    tests would take it over and remove it.
     """
     kubeconfig = Path(os.environ[KUBECONFIG]).expanduser().absolute()
     if not kubeconfig.is_file():
@@ -43,9 +43,9 @@ def foreign_cluster(home: Path) -> ClusterAccess:
 
 
 def _tagged(variable: str) -> str:
-    """Return the image that a variable names; empty where it names none."""
+    """Return the image that a variable names, "" if it is empty."""
     image = os.environ.get(variable, "")
-    # The port of a registry is no tag.
+    # A registry's port is not a tag.
     if image and (":" not in image.rpartition("/")[2] or "@" in image):
         raise BadInput(f"{variable}: {image} has no tag, or a digest; name it as REPOSITORY:TAG")
     return image

@@ -1,4 +1,4 @@
-"""The release before this checkout, out of its own history: sources, and images built from them."""
+"""Unpacks the last release from the checkout's git history, and builds its images."""
 
 import io
 import shutil
@@ -12,13 +12,13 @@ from greensched_testbed.end_to_end.real_cluster import image_archives
 from greensched_testbed.errors import BuildFailed
 
 TAG = "v0.1.0"
-# What became release 0.1.0, for clones that have the history but not its tag.
+# The commit of release 0.1.0, for clones without its tag.
 COMMIT = "afea0e79f0c6d709310b3d5180e09b81de26c7e0"
 
 
 @dataclass(frozen=True, slots=True)
 class LastRelease:
-    """A release's chart, and its images as archives by their names."""
+    """A release's chart, and its image archives by image name."""
 
     chart: Path
     archives: Mapping[str, Path]
@@ -31,16 +31,16 @@ class LastRelease:
 
 
 def last_release(checkout: Path, folder: Path) -> LastRelease:
-    """Unpack the last release below `folder` and build its images, unless that was done before.
+    """Unpack the last release below `folder` and build its images, unless already done.
 
-    Raises BuildFailed where the history or a part is missing.
+    Raises BuildFailed if the history or a requirement is missing.
     """
     unpack_last_release(checkout, folder)
     return LastRelease(folder / "deploy/helm/greensched", image_archives(folder))
 
 
 def unpack_last_release(checkout: Path, folder: Path) -> None:
-    """Write the sources of the last release into a folder; raise BuildFailed where git has none."""
+    """Write the sources of the last release into a folder; raise BuildFailed if git lacks them."""
     if shutil.which("git") is None:
         raise BuildFailed("the last release needs git")
     if not (checkout / ".git").exists():
@@ -57,6 +57,6 @@ def _git(checkout: Path, *arguments: str) -> bytes:
     command = ["git", "-C", str(checkout), *arguments]
     result = subprocess.run(command, capture_output=True, check=False)
     if result.returncode != 0:
-        said = result.stderr.decode(errors="replace").strip()
-        raise BuildFailed(f"the last release is neither {TAG} nor {COMMIT[:12]} here: {said}")
+        message = result.stderr.decode(errors="replace").strip()
+        raise BuildFailed(f"the last release is neither {TAG} nor {COMMIT[:12]} here: {message}")
     return result.stdout

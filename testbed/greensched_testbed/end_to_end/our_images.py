@@ -1,4 +1,4 @@
-"""Our images as archives, without Docker: `make images`, which prints how they are used."""
+"""Builds our images as archives, without Docker, and prints how to use them: `make images`."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -10,9 +10,9 @@ from greensched_testbed.requirements import IMAGES, missing
 
 
 def main() -> None:
-    """Build what is not built yet, and print where it is."""
-    if lacks := missing(IMAGES):
-        sys.exit(f"images: building them without Docker needs {'; '.join(lacks)}")
+    """Build the images on first use, and print where they are."""
+    if gaps := missing(IMAGES):
+        sys.exit(f"images: building them without Docker needs {'; '.join(gaps)}")
     try:
         print("\n".join(how_to_use(image_archives(Path.cwd()))))
     except GreenSchedError as fault:
@@ -20,7 +20,7 @@ def main() -> None:
 
 
 def how_to_use(archives: Mapping[str, Path]) -> Iterator[str]:
-    """Yield lines on archives by their images' names, extender and operator."""
+    """Yield lines on how to use archives, given by image name: extender, then operator."""
     for archive in archives.values():
         yield f"docker load -i {archive}"
     yield ""

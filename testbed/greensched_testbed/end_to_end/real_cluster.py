@@ -1,4 +1,4 @@
-"""Real nodes of this machine with our images on them, as a cluster under test."""
+"""Starts real nodes on this machine with our images, as a cluster under test."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -21,11 +21,11 @@ from greensched_testbed.real_nodes.program_images import (
     scaphandre_image,
 )
 
-_KEPT_S = 86_400.0  # unused; a release before, or another checkout on this machine, has its own
+_KEPT_S = 86_400.0  # since last use; the last release and other checkouts have their own archives
 
 
 def image_archives(checkout: Path) -> dict[str, Path]:
-    """Return our images' names and archives, built from a checkout; raises BuildFailed."""
+    """Return our image archives by name, built from a checkout; raises BuildFailed."""
     store, folder = ImageStore(checkout), image_folder()
     folder.mkdir(parents=True, exist_ok=True)
     found = {}
@@ -44,9 +44,9 @@ def image_archives(checkout: Path) -> dict[str, Path]:
 
 @contextmanager
 def real_cluster(checkout: Path, home: Path) -> Iterator[ClusterAccess]:
-    """Start two nodes in two grid zones and remove every trace of them afterwards.
+    """Start two nodes in two grid zones, and remove all traces of them afterwards.
 
-    Raises CannotRunNodes or BuildFailed where the machine lacks something.
+    Raises CannotRunNodes or BuildFailed if the machine lacks a requirement.
     """
     archives = image_archives(checkout)
     extender, operator = archives
@@ -69,9 +69,9 @@ def real_cluster(checkout: Path, home: Path) -> Iterator[ClusterAccess]:
 
 
 def meter_archives() -> list[Path]:
-    """Return the archives of Scaphandre and Prometheus; build them first if need be.
+    """Return the archives of Scaphandre and Prometheus; build them on first use.
 
-    Raises BuildFailed where they cannot be built.
+    Raises BuildFailed if they cannot be built.
     """
     return [archive(each, image_folder()) for each in (scaphandre_image(), prometheus_image())]
 

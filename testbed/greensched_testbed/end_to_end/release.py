@@ -1,4 +1,4 @@
-"""The chart installed by real Helm, and what a test asks of the release."""
+"""Installs the chart by Helm, and reads the release's state for tests."""
 
 import time
 from dataclasses import dataclass
@@ -17,38 +17,38 @@ _ASKS_ITSELF = (
     "print(urlopen('http://127.0.0.1:8888/metrics').read().decode())"
 )
 _SCORED = 'greensched_extender_requests_total{outcome="ok",verb="prioritize"}'
-# Held work is started late by seconds instead of minutes, so that tests need not wait long.
+# Held work then starts late by seconds instead of minutes, which keeps tests short.
 _QUICKER = ("operator.settings.releaseJitterS=0", "operator.settings.releaserGraceS=2")
 
 
 @dataclass(frozen=True, slots=True)
 class ChartRelease:
-    """The chart on a cluster."""
+    """The chart, installed on a cluster."""
 
     cluster: ClusterAccess
     chart: Path
-    install_s: float  # from the call of Helm to all pods Ready
+    install_s: float  # from calling Helm until all pods are Ready
 
     def upgrade(self, *values: str) -> None:
-        """Change values (`key=value`) and wait until all is Ready; raise CommandFailed."""
+        """Change values (`key=value`), and wait until all is Ready; raise CommandFailed."""
         install(self.cluster, self.chart, *values)
 
     def scale(self, component: str, replicas: int) -> None:
-        """Give a component so many pods, and wait until there are exactly those."""
+        """Scale a component, and wait until it has exactly that many pods."""
         deployment = f"deployment/{NAME}-{component}"
-        told = ("--namespace", NAMESPACE)
-        self.cluster.kubectl("scale", deployment, f"--replicas={replicas}", *told)
-        self.cluster.kubectl("rollout", "status", deployment, "--timeout=90s", *told)
+        options = ("--namespace", NAMESPACE)
+        self.cluster.kubectl("scale", deployment, f"--replicas={replicas}", *options)
+        self.cluster.kubectl("rollout", "status", deployment, "--timeout=90s", *options)
         self.cluster.wait_until(lambda: len(self.pods(component)) == replicas, deployment)
 
     def wait_until_ready(self, timeout_s: float = 120.0) -> None:
-        """Wait until all Deployments have all their pods Ready; raise CommandFailed."""
+        """Wait until all pods of all Deployments are Ready; raise CommandFailed."""
         for component in DEPLOYMENTS:
-            told = ("--namespace", NAMESPACE, f"--timeout={timeout_s:.0f}s")
-            self.cluster.kubectl("rollout", "status", f"deployment/{NAME}-{component}", *told)
+            options = ("--namespace", NAMESPACE, f"--timeout={timeout_s:.0f}s")
+            self.cluster.kubectl("rollout", "status", f"deployment/{NAME}-{component}", *options)
 
     def pods(self, component: str) -> list[dict[str, Any]]:
-        """Return a component's pods, those that are ending too."""
+        """Return a component's pods, including terminating ones."""
         selector = f"app.kubernetes.io/component={component},app.kubernetes.io/name={NAME}"
         return self.cluster.list("pods", NAMESPACE, selector)
 
@@ -58,10 +58,10 @@ class ChartRelease:
         return all(is_ready(each) and each["spec"]["nodeName"] != node for each in pods)
 
     def scored(self) -> float:
-        """Return how many pods the extenders that run now have scored."""
+        """Return the number of pods scored by the running extenders."""
         total = 0.0
         for pod in self.pods("extender"):
-            # From inside: its NetworkPolicy keeps the API server out, as a proxy.
+            # From inside the pod: the NetworkPolicy blocks the API server's proxy.
             asked = ("--namespace", NAMESPACE, "--", "python", "-c", _ASKS_ITSELF)
             text = self.cluster.kubectl("exec", pod["metadata"]["name"], *asked)
             lines = [line for line in text.splitlines() if line.startswith(_SCORED)]
@@ -69,14 +69,14 @@ class ChartRelease:
         return total
 
     def restarts(self) -> dict[str, int]:
-        """Return how often each container of the release was restarted, by pod."""
+        """Return the restarts of the release's containers, by pod."""
         return {
             pod["metadata"]["name"]: sum(each["restartCount"] for each in _containers(pod))
             for pod in self._all_pods()
         }
 
     def killed_for_memory(self) -> list[str]:
-        """Return the pods of which a container was killed by its memory limit, as last started."""
+        """Return the pods of which a container's last run was killed by its memory limit."""
         return [
             pod["metadata"]["name"]
             for pod in self._all_pods()
@@ -101,9 +101,9 @@ def _containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def install(cluster: ClusterAccess, chart: Path, *values: str) -> ChartRelease:
-    """Install or upgrade the chart in mode enforce and wait until all of it is Ready.
+    """Install or upgrade the chart in mode enforce, and wait until all of it is Ready.
 
-    Raises CommandFailed with Helm's words where it is not.
+    Raises CommandFailed with Helm's output otherwise.
     """
     settings = [
         part for each in ("policy.mode=enforce", *_QUICKER, *values) for part in ("--set", each)
@@ -112,7 +112,7 @@ def install(cluster: ClusterAccess, chart: Path, *values: str) -> ChartRelease:
 
 
 def upgrade(cluster: ClusterAccess, chart: Path) -> ChartRelease:
-    """Bring a release to another chart and its images as docs/install.md says; see `install`."""
+    """Upgrade a release to another chart and images as docs/install.md says; see `install`."""
     return _upgrade(cluster, chart, "--reset-then-reuse-values")
 
 
@@ -136,9 +136,9 @@ def _upgrade(cluster: ClusterAccess, chart: Path, *options: str) -> ChartRelease
 
 
 def installed(cluster: ClusterAccess) -> str:
-    """Say in words what of GreenSched a cluster has; empty where it has nothing.
+    """Describe the parts of GreenSched that a cluster has; "" if it has none.
 
-    Raises CommandFailed where the cluster does not answer.
+    Raises CommandFailed if the cluster does not answer.
     """
     webhooks = cluster.list(
         "mutatingwebhookconfigurations", NAMESPACE, f"app.kubernetes.io/part-of={NAME}"
@@ -147,12 +147,12 @@ def installed(cluster: ClusterAccess) -> str:
         return f"the MutatingWebhookConfiguration {each['metadata']['name']}"
     try:
         cluster.helm("status", NAME, "--namespace", NAMESPACE)
-    except CommandFailed:  # Helm tells no other way that there is none
+    except CommandFailed:  # Helm's only way to report that there is none
         return ""
     return f"the release {NAME} in the namespace {NAMESPACE}"
 
 
 def uninstall(cluster: ClusterAccess) -> str:
-    """Remove the release as a user does, if it is there, and return what Helm said."""
-    told = ("--namespace", NAMESPACE, "--timeout", "300s", "--ignore-not-found")
-    return cluster.helm("uninstall", NAME, *told)
+    """Uninstall the release as a user does, if it exists, and return Helm's output."""
+    options = ("--namespace", NAMESPACE, "--timeout", "300s", "--ignore-not-found")
+    return cluster.helm("uninstall", NAME, *options)

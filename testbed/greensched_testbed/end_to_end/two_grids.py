@@ -1,4 +1,4 @@
-"""What two grids do while end-to-end tests run: one clean, and cleanest in two hours, one dirty."""
+"""The two grids of end-to-end tests: one clean, and cleanest in two hours, one dirty."""
 
 import json
 import time
@@ -10,7 +10,7 @@ from greensched_testbed.end_to_end.clusters import ClusterAccess
 
 CLEAN, DIRTY = "SE-SE3", "DE"
 _SLOT_S = 900.0
-# Grams of CO2 a kWh and price a MWh, hour by hour: work had better wait.
+# Grams of CO2 per kWh and price per MWh, by hour: waiting saves.
 _GRIDS = {
     CLEAN: [*[(24.0, 41.0)] * 2, *[(5.0, 9.0)] * 3, *[(24.0, 41.0)] * 7],
     DIRTY: [(380.0, 92.0)] * 12,
@@ -18,12 +18,12 @@ _GRIDS = {
 
 
 def publish_grids(cluster: ClusterAccess) -> None:
-    """Write what both grids do from now on."""
+    """Write both grids' forecasts from now on."""
     cluster.apply(*(_grid_signal(zone) for zone in _GRIDS))
     for zone, hourly in _GRIDS.items():
         patch = json.dumps({"status": _grid_status(zone, hourly)})
-        told = ("--subresource=status", "--type=merge", "--patch", patch)
-        cluster.kubectl("patch", "gridsignal", _name(zone), *told)
+        options = ("--subresource=status", "--type=merge", "--patch", patch)
+        cluster.kubectl("patch", "gridsignal", _name(zone), *options)
 
 
 def _name(zone: str) -> str:
@@ -31,7 +31,7 @@ def _name(zone: str) -> str:
 
 
 def _grid_signal(zone: str) -> dict[str, Any]:
-    """Return the object of a grid zone, without what its grid does."""
+    """Return the GridSignal of a grid zone, without values."""
     metadata = {"name": _name(zone)}
     spec = {"zone": zone, "currency": "EUR"}
     made = {"apiVersion": "greensched.io/v1alpha1", "kind": "GridSignal"}
@@ -39,7 +39,7 @@ def _grid_signal(zone: str) -> dict[str, Any]:
 
 
 def _grid_status(zone: str, hourly: Sequence[tuple[float, float]]) -> dict[str, Any]:
-    """Return the status that tells grams of CO2 a kWh and the price a MWh, hour by hour."""
+    """Return the status with grams of CO2 per kWh and price per MWh, by hour."""
     now_s = time.time()
     begin_s = now_s // _SLOT_S * _SLOT_S
     slots = tuple(

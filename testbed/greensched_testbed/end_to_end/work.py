@@ -1,4 +1,4 @@
-"""Objects that end-to-end tests create: pods, Jobs and CronJobs."""
+"""Builds the objects that end-to-end tests create: pods, Jobs and CronJobs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ def pod_template(
     annotations: Mapping[str, str] | None = None,
     scheduler: str = labels.SCHEDULER_NAME,
 ) -> dict[str, Any]:
-    """Return a pod template that runs a script of the shell; it may run in `restricted` too."""
+    """Return a pod template that runs a shell script; Pod Security `restricted` admits it."""
     container = {
         "name": "main",
         "image": image,
@@ -37,27 +37,29 @@ def pod_template(
 
 
 def pod(name: str, template: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a pod made of a template."""
+    """Return a pod from a template."""
     metadata = {**template["metadata"], "name": name}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
 
-def job(name: str, template: Mapping[str, Any], **said: str) -> dict[str, Any]:
-    """Return a Job; `max_delay` stands for the annotation greensched.io/max-delay."""
+def job(name: str, template: Mapping[str, Any], **request: str) -> dict[str, Any]:
+    """Return a Job; the argument `max_delay` sets the annotation greensched.io/max-delay."""
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "annotations": annotations(**said)},
+        "metadata": {"name": name, "annotations": annotations(**request)},
         "spec": {"backoffLimit": 0, "template": template},
     }
 
 
-def cron_job(name: str, schedule: str, template: Mapping[str, Any], **said: str) -> dict[str, Any]:
-    """Return a CronJob whose runs may wait as it says."""
+def cron_job(
+    name: str, schedule: str, template: Mapping[str, Any], **request: str
+) -> dict[str, Any]:
+    """Return a CronJob whose runs have these annotations."""
     return {
         "apiVersion": "batch/v1",
         "kind": "CronJob",
-        "metadata": {"name": name, "annotations": annotations(**said)},
+        "metadata": {"name": name, "annotations": annotations(**request)},
         "spec": {
             "schedule": schedule,
             "timeZone": "Etc/UTC",
@@ -66,6 +68,6 @@ def cron_job(name: str, schedule: str, template: Mapping[str, Any], **said: str)
     }
 
 
-def annotations(**said: str) -> dict[str, str]:
-    """Return annotations of ours; their names are written with `_` for `-`."""
-    return {f"{labels.GROUP}/{key.replace('_', '-')}": text for key, text in said.items()}
+def annotations(**request: str) -> dict[str, str]:
+    """Return GreenSched annotations; argument names have `_` for `-`."""
+    return {f"{labels.GROUP}/{key.replace('_', '-')}": text for key, text in request.items()}

@@ -1,5 +1,5 @@
 """Our container images without Docker: built by buildah, run by runc as the chart runs them.
 
-`building` makes them, `containers` runs one, `chart_pods` reads how the chart would.
-Needs Linux, root and the Debian packages of `building.PACKAGES`; no image registry.
+`building` builds them, `containers` runs one, `chart_pods` reads how the chart would run it.
+This needs Linux, root and the packages of `requirements.IMAGES`, but no image registry.
 """

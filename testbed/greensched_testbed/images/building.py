@@ -1,7 +1,7 @@
 """Builds our images from the Dockerfile by buildah, on a base of Debian's packages.
 
-A machine without an image registry cannot have the Dockerfile's own base. mmdebstrap makes one from
-Debian's packages instead: another Python (3.11), all else is the Dockerfile's.
+A machine without an image registry cannot pull the Dockerfile's base. mmdebstrap builds one from
+Debian's packages instead, with another Python (3.11). All else is the Dockerfile's.
 """
 
 import fcntl
@@ -27,32 +27,32 @@ from greensched_testbed.images.debian import (
 
 COMPONENTS = ("extender", "operator")
 
-_KEPT_S = 86_400.0  # another checkout on this machine may use it
+_KEPT_S = 86_400.0  # another checkout on this machine may use an older image
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image of a store, and how its maker wants it to be run."""
+    """An image of a store, and its run configuration."""
 
     name: str
-    layer_bytes: tuple[int, ...]  # unpacked, the base's first
+    layer_bytes: tuple[int, ...]  # unpacked; the base's layers come first
     environment: tuple[str, ...]  # NAME=value
     entrypoint: tuple[str, ...]
-    folder: str  # in which the entrypoint runs
+    folder: str  # working directory
     user: str  # uid:gid
 
     def own_megabytes(self, base: "Image") -> float:
-        """Return what it adds to its base, in 10^6 bytes."""
+        """Return the size that it adds to its base, in 10^6 bytes."""
         return sum(self.layer_bytes[len(base.layer_bytes) :]) / 1e6
 
 
 def default_store() -> Path:
-    """Return the folder in which images, and what they are built from, are kept."""
+    """Return the folder of images and their build inputs."""
     return platformdirs.user_cache_path("greensched", appauthor=False) / "images"
 
 
 class ImageStore:
-    """Images of one checkout, kept in a folder between runs."""
+    """The images of one checkout, kept in a folder between runs."""
 
     def __init__(self, checkout: Path, folder: Path | None = None) -> None:
         self._checkout = checkout
@@ -60,7 +60,7 @@ class ImageStore:
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def base(self) -> Image:
-        """Return the base of our images; make it on first use. Raises BuildFailed."""
+        """Return the base of our images; build it on first use. Raises BuildFailed."""
         recipe = f"{PYTHON_SUITE} {PYTHON_PACKAGES} {LEFT_OUT}"
         name = f"localhost/python:{_short_hash(recipe.encode())}"
         with self._sole_builder():
@@ -69,9 +69,9 @@ class ImageStore:
             return self._image(name)
 
     def built(self, component: str) -> Image:
-        """Return a component's image of the checkout as it is now; raises BuildFailed.
+        """Return a component's image of the checkout's current state; raises BuildFailed.
 
-        Its tag is the hash of what is copied into it, so that unchanged sources build nothing.
+        Its tag is the hash of the files copied into it, so that unchanged sources build nothing.
         """
         base = self.base()
         name = f"localhost/greensched-{component}:{self.tag(component)}"
@@ -81,12 +81,12 @@ class ImageStore:
             return self._image(name)
 
     def tag(self, component: str) -> str:
-        """Return the hash of what a component's image is built from."""
+        """Return the hash of a component's build inputs."""
         digest = hashlib.sha256((self._checkout / "Dockerfile").read_bytes())
         lines = (self._checkout / ".dockerignore").read_text().splitlines()
-        others = [each for each in COMPONENTS if each != component]
+        other_components = [each for each in COMPONENTS if each != component]
         for line in sorted(lines):
-            if line.startswith("!") and not any(other in line for other in others):
+            if line.startswith("!") and not any(other in line for other in other_components):
                 for path in _files(self._checkout / line[1:]):
                     digest.update(f"{path.relative_to(self._checkout)}\0".encode())
                     digest.update(path.read_bytes())
@@ -94,7 +94,7 @@ class ImageStore:
 
     @contextmanager
     def root_of(self, image: Image) -> Iterator[Path]:
-        """Mount an image's file system, as long as this is entered; nothing written to it stays."""
+        """Mount an image's file system while the context is open; writes to it are discarded."""
         container = self._run("from", "--pull-never", image.name).strip()
         try:
             yield Path(self._run("mount", container).strip())
@@ -102,7 +102,7 @@ class ImageStore:
             self._run("rm", container)
 
     def save(self, image: Image, archive: Path) -> None:
-        """Write an image as an archive that `docker load` and `ctr images import` take."""
+        """Write an image as an archive for `docker load` and `ctr images import`."""
         archive.unlink(missing_ok=True)
         self._run("push", "--quiet", image.name, f"docker-archive:{archive}:{image.name}")
 
@@ -136,7 +136,7 @@ class ImageStore:
         )
 
     def _names(self) -> dict[str, float]:
-        """Return the images' names, and when each was made, in seconds since the epoch."""
+        """Return the images' creation times by name, in seconds since the epoch."""
         listed = json.loads(self._run("images", "--json")) or ()
         return {name: each["created"] for each in listed for name in each.get("names") or ()}
 
@@ -152,7 +152,7 @@ class ImageStore:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return a file, or a folder's files without what Python compiled."""
+    """Return a file, or a folder's files without Python bytecode."""
     if path.is_file():
         return [path]
     return sorted(

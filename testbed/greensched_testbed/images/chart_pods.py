@@ -1,4 +1,4 @@
-"""How the chart runs an image: the container of a pod of an installed release."""
+"""Reads how the chart runs an image, from the pods of an installed release."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 @dataclass(frozen=True, slots=True)
 class ChartPods:
-    """The pods of an installed release, as containers of this machine."""
+    """The pods of an installed release, as containers on this machine."""
 
     plane: ControlPlane
     namespace: str
@@ -27,7 +27,7 @@ class ChartPods:
     def of_deployment(self, name: str, *, api_port: int) -> ContainerRun:
         """Return how the first container of a Deployment runs, with an API server on 127.0.0.1.
 
-        Raises BadInput where its pod asks for something that no test gives it.
+        Raises BadInput if its pod uses something that is not supported here.
         """
         spec = self._get("deployment", name)["spec"]["template"]["spec"]
         return self._run(spec, api_port)
@@ -35,7 +35,7 @@ class ChartPods:
     def of_hook(self, name: str, *, api_port: int) -> ContainerRun:
         """Return how the first container of a hook's Job or pod runs.
 
-        Its account and rights are made. Raises BadInput where the chart has no such hook.
+        This creates its service account and rights. Raises BadInput if there is no such hook.
         """
         text = self.plane.helm("get", "hooks", self.namespace, "--namespace", self.namespace)
         hooks = [each for each in yaml.safe_load_all(text) if each]
@@ -62,7 +62,7 @@ class ChartPods:
                 name = volume["configMap"]["name"]
                 files[mount["mountPath"]] = self._written(name, self._data(name))
             else:
-                raise BadInput(f"the volume {mount['name']} is unknown here")
+                raise BadInput(f"the volume {mount['name']} has a kind that is not supported here")
         environment = {
             "KUBERNETES_SERVICE_HOST": "127.0.0.1",
             "KUBERNETES_SERVICE_PORT": str(api_port),
@@ -84,7 +84,7 @@ class ChartPods:
         field = variable["valueFrom"].get("fieldRef", {}).get("fieldPath", "")
         if field.startswith("metadata."):
             return f"pod-{field.removeprefix('metadata.')}"
-        raise BadInput(f"{variable['name']}: its source is unknown here")
+        raise BadInput(f"{variable['name']}: its source is not supported here")
 
     def _account(self, name: str) -> Path:
         token = self.plane.service_account_token(self.namespace, name)
@@ -96,7 +96,7 @@ class ChartPods:
         return self._written(f"account-{name}", content)
 
     def _written(self, name: str, content: Mapping[str, str]) -> Path:
-        """Return a folder of files that anybody may read, as a node mounts them for its pod."""
+        """Return a folder of world-readable files, as a node mounts them for its pod."""
         folder = self.folder / name
         folder.mkdir(parents=True, exist_ok=True)
         for file, text in content.items():

@@ -1,6 +1,6 @@
-"""Runs an image by runc as a node would: its user, no root, nothing writable, no network.
+"""Runs an image by runc like a node: as its user, without root, writable files and network.
 
-Not as a node does it: no seccomp profile, which containerd brings.
+Unlike on a node, there is no seccomp profile, which containerd would set.
 """
 
 import json
@@ -15,29 +15,27 @@ from greensched_testbed.images.building import Image, ImageStore
 from greensched_testbed.processes import ManagedProcess, start_process, tail
 
 _NAMESPACES = ("pid", "ipc", "uts", "mount")
-_CGROUP = "greensched-images"  # the parent of all; removed when the last has gone
+_CGROUP = "greensched-images"  # parent of all containers; removed with the last one
 _MASKED = ["/proc/kcore", "/proc/keys", "/proc/sysrq-trigger", "/sys/firmware"]
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerRun:
-    """How a container is run; the image says the rest."""
+    """How a container is run, as far as the image does not say."""
 
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     memory_bytes: int = 512 * 2**20
-    files: Mapping[str, Path] = field(
-        default_factory=dict
-    )  # where → what is shown there, read-only
+    files: Mapping[str, Path] = field(default_factory=dict)  # host path by mount point, read-only
     writable: tuple[str, ...] = ("/tmp",)  # each an empty tmpfs
-    network: Path | None = None  # to join; else one of its own with nothing in it
+    network: Path | None = None  # to join; None: a new one without interfaces
 
 
 class EnteredContainer:
-    """One container, while it is entered."""
+    """Context manager that runs one container."""
 
     def __init__(self, store: ImageStore, image: Image, run: ContainerRun, folder: Path) -> None:
-        """`folder` takes its files and its log."""
+        """`folder`: for its files and its log."""
         self._image = image
         self._run = run
         self._name = f"greensched-{uuid.uuid4().hex[:12]}"
@@ -66,29 +64,29 @@ class EnteredContainer:
 
     @property
     def log_file(self) -> Path:
-        """Where what it prints is kept."""
+        """The file with its output."""
         return self._folder / "log"
 
     @property
     def log(self) -> str:
-        """What it has printed."""
+        """The end of its output."""
         return tail(self.log_file, 1_000)
 
     def status(self) -> int | None:
-        """Return its exit status, None while it runs; -9 where it was killed, for memory say."""
+        """Return its exit status, None while it runs; -9 if it was killed, such as for memory."""
         assert self._process is not None, "it was entered"
         return self._process.popen.poll()
 
     def execute(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run a program beside it, in the same namespaces, as the same user."""
+        """Run a program in the container, as the same user."""
         return self._runc("exec", self._name, *command)
 
     def terminate(self) -> None:
-        """Ask it to end, as a node does."""
+        """Send it SIGTERM, as a node does."""
         self._runc("kill", self._name, "TERM")
 
     def close(self) -> None:
-        """End it and remove all of it; safe to repeat."""
+        """End it and remove its files and cgroups; safe to repeat."""
         self._runc("delete", "--force", self._name)
         if self._process is not None:
             self._process.stop()
@@ -104,7 +102,7 @@ class EnteredContainer:
     def _specification(self, root: Path) -> dict[str, Any]:
         """Return the configuration that runc reads (OCI runtime specification 1.0)."""
         uid, gid = (int(part) for part in self._image.user.split(":"))
-        given = [f"{name}={value}" for name, value in self._run.environment.items()]
+        variables = [f"{name}={value}" for name, value in self._run.environment.items()]
         joined = {} if self._run.network is None else {"path": str(self._run.network)}
         network = {"type": "network", **joined}
         return {
@@ -112,7 +110,7 @@ class EnteredContainer:
             "process": {
                 "user": {"uid": uid, "gid": gid},
                 "args": [*self._image.entrypoint, *self._run.arguments],
-                "env": [*self._image.environment, *given],  # neither USER nor HOME
+                "env": [*self._image.environment, *variables],  # neither USER nor HOME
                 "cwd": self._image.folder,
                 "capabilities": {},
                 "noNewPrivileges": True,

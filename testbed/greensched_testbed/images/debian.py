@@ -1,4 +1,4 @@
-"""File systems from Debian's packages, for bases of images where no registry is."""
+"""Builds file systems from Debian's packages, as bases of images without a registry."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +16,9 @@ def debian_tar(
 ) -> None:
     """Write a file system of a suite with these packages as a tar; raise BuildFailed.
 
-    hook: a shell script that changes it at the end; $1 is its root. processor: another than this
-    machine's, in Debian's words; its packages are unpacked then and not set up, since nothing of
-    them runs here.
+    hook: a shell script that changes it at the end; $1 is its root. processor: another architecture
+    than this machine's, by Debian's name. Its packages are only unpacked, since they cannot run
+    here.
     """
     run_builder(
         [
@@ -34,7 +34,7 @@ def debian_tar(
 
 
 def write_python_base(folder: Path, *, processor: str = "") -> None:
-    """Write the folder from which buildah makes a base with Python; raise BuildFailed."""
+    """Write the folder from which buildah builds a base with Python; raise BuildFailed."""
     debian_tar(folder / "root.tar", PYTHON_SUITE, PYTHON_PACKAGES, processor=processor)
     (folder / "Dockerfile").write_text(
         "FROM scratch\nADD root.tar /\nENV PATH=/usr/local/bin:/usr/bin:/bin\n"
@@ -42,13 +42,15 @@ def write_python_base(folder: Path, *, processor: str = "") -> None:
 
 
 def build_options(base: str) -> list[str]:
-    """Return buildah's options that build the Dockerfile on a base of ours, also in a container.
+    """Return buildah's options that build the Dockerfile on our base, also in a container.
 
-    A machine behind a proxy of its own has its authorities in a file that the build sees too;
-    nothing of it gets into an image.
+    The machine's CA certificates, such as those of a proxy, are mounted for the build. The image
+    does not contain them.
     """
-    own = ["--volume", f"{_CERTIFICATES}:{_CERTIFICATES}:ro"] if _CERTIFICATES.exists() else []
+    certificates = (
+        ["--volume", f"{_CERTIFICATES}:{_CERTIFICATES}:ro"] if _CERTIFICATES.exists() else []
+    )
     return [
         *("--isolation=chroot", "--network=host", "--pull-never"),
-        *("--build-arg", f"PYTHON_IMAGE={base}", *own),
+        *("--build-arg", f"PYTHON_IMAGE={base}", *certificates),
     ]

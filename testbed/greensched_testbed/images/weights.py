@@ -1,15 +1,15 @@
-"""What the parts of an image weigh."""
+"""Measures the sizes of an image's packages."""
 
 from collections import Counter
 from pathlib import Path
 
-DEPENDENCIES = "opt/greensched/dependencies"  # where the Dockerfile puts them
+DEPENDENCIES = "opt/greensched/dependencies"  # where the Dockerfile installs them
 
 
 def weights_mb(root: Path) -> dict[str, float]:
-    """Return each installed package's size in 10^6 bytes, the heaviest first.
+    """Return each installed package's size in 10^6 bytes, the largest first.
 
-    root: an image's file system. The libraries that a wheel brings (numpy.libs) count as its own.
+    root: an image's file system. Libraries of a wheel (numpy.libs) count as part of its package.
     """
     sizes: Counter[str] = Counter()
     for part in (root / DEPENDENCIES).iterdir():

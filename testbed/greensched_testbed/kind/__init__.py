@@ -1,1 +1,1 @@
-"""kind on a machine without Docker and without an image registry: its engine and its node image."""
+"""kind on a machine without Docker and image registry: an engine and a node image."""

@@ -1,7 +1,7 @@
 """kind without Docker and registries: `python -m greensched_testbed.kind node-image | test [...]`.
 
-`node-image` makes kind's node image and prints how to load it. `test` runs the end-to-end tests
-over five nodes of kind; what follows is pytest's.
+`node-image` builds kind's node image and prints how to load it. `test` runs the end-to-end tests on
+five nodes of kind; further arguments go to pytest.
 """
 
 import signal
@@ -14,7 +14,7 @@ from greensched_testbed.kind.node_image import node_image, node_image_name
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the arguments say and return the exit status."""
+    """Run the command in the arguments, and return the exit status."""
     match arguments:
         case ["node-image"]:
             path = node_image()
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # else nothing is removed
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # otherwise nothing is removed
     try:
         sys.exit(main(sys.argv[1:]))
     except GreenSchedError as fault:

@@ -1,7 +1,7 @@
-"""The file system of kind's nodes before Kubernetes, from Debian's packages.
+"""Builds the file system of kind's nodes without Kubernetes, from Debian's packages.
 
-What the Dockerfile of kind's base image installs, less what serves network storage alone: among
-that is udev, which would set up this machine's devices anew from inside a privileged container.
+It has the packages of kind's base image, except those only for network storage. One of these is
+udev, which would reconfigure this machine's devices from inside a privileged container.
 """
 
 import hashlib
@@ -15,9 +15,9 @@ _PACKAGES = (
     "systemd",
     *("conntrack", "iptables", "nftables", "iproute2", "ethtool", "util-linux", "mount", "kmod"),
     *("libseccomp2", "e2fsprogs", "bash", "ca-certificates", "curl", "jq", "procps"),
-    "runc",  # kind builds it from source, for which a C compiler would be needed here
+    "runc",  # kind builds it from source, which would need a C compiler
 )
-# In the words of that Dockerfile: services that have no sense in a container.
+# As in that Dockerfile: remove services that make no sense in a container.
 _TIDY = """
 cd "$1/usr/lib/systemd/system"
 rm -f sysinit.target.wants/systemd-tmpfiles-setup.service multi-user.target.wants/* \
@@ -28,17 +28,17 @@ ln -sf /usr/lib/systemd/systemd "$1/sbin/init"
 
 
 def base_key() -> str:
-    """Return what the cache knows the base by."""
+    """Return the cache key of the base."""
     return hashlib.sha256(f"{_SUITE} {_PACKAGES} {LEFT_OUT} {_TIDY}".encode()).hexdigest()[:12]
 
 
 def base_tar(folder: Path) -> Path:
-    """Return the file system as a tar below `folder`; make it on first use. Raises BuildFailed."""
+    """Return the file system as a tar below `folder`; build it on first use. Raises BuildFailed."""
     path = folder / f"base-{base_key()}.tar"
     if path.exists():
         return path
     folder.mkdir(parents=True, exist_ok=True)
-    LiveLine().say("kind's node image: its base from Debian's packages, once: about a minute")
+    LiveLine().say("kind's node image: building its base from Debian's packages, about a minute")
     partial = path.with_suffix(".partial.tar")
     debian_tar(partial, _SUITE, _PACKAGES, hook=_TIDY.strip())
     for older in folder.glob("base-*.tar"):

@@ -1,6 +1,6 @@
-"""Docker's engine and client out of Debian's packages, unpacked and never installed.
+"""Unpacks Docker's engine and client from Debian's packages, without installing them.
 
-Their installation would start the engine in this machine's own network.
+Installing would start the engine in this machine's network.
 """
 
 import shutil
@@ -15,13 +15,13 @@ _SEARCHED = ("usr/bin", "usr/sbin")
 
 
 def docker_folders() -> tuple[Path, ...]:
-    """Return the folders with dockerd, docker and docker-init; fetch them on first use.
+    """Return the folders with dockerd, docker and docker-init; download them on first use.
 
-    Raises BuildFailed where they are not to be had.
+    Raises BuildFailed if they are not available.
     """
     root = default_folder() / "docker"
     if not root.is_dir():
-        LiveLine().say(f"kind: fetching {' and '.join(_PACKAGES)} (36 MB), once")
+        LiveLine().say(f"kind: downloading {' and '.join(_PACKAGES)} (36 MB), once")
         partial = root.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)

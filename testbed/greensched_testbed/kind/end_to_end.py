@@ -1,6 +1,6 @@
-"""The end-to-end tests over kind's five nodes, on Docker where there is one, else on our engine.
+"""Runs the end-to-end tests on kind's five nodes, on Docker if available, else on our engine.
 
-What they print and what is counted goes to `build/e2e/kind.xml` and `build/e2e/kind.json`.
+Results and figures go to `build/e2e/kind.xml` and `build/e2e/kind.json`.
 """
 
 import json
@@ -29,30 +29,30 @@ from greensched_testbed.real_nodes import program_images
 from greensched_testbed.real_nodes.machine_state import machine_state
 from greensched_testbed.requirements import ENGINE, IMAGES, missing
 
-# Runs a command in the checkout, with these variables more, and returns its status.
+# Runs a command in the checkout with additional variables, and returns its exit status.
 RunCommand = Callable[[Sequence[str | Path], Mapping[str, str]], int]
 
 _SCRIPTS = Path("deploy/kind")
 _KEPT = Path("build/kind")
 _RESULTS = Path("build/e2e")
-# They start what they test, and are no tests of the cluster that is named.
-_OTHERS = tuple(
+# These tests start their own clusters, and do not use the given one.
+_WITH_OWN_CLUSTER = tuple(
     f"tests/e2e/test_{name}.py"
     for name in ("a_cluster_kept", "a_cluster_never_finished", "an_engine_killed")
 )
 
 
 def run_tests(checkout: Path, arguments: Sequence[str]) -> int:
-    """Make the cluster by `up.sh`, run the tests on it and remove it; return the exit status.
+    """Create the cluster by `up.sh`, run the tests, and remove it; return the exit status.
 
-    Where this machine has neither Docker nor what our engine needs, say so and run nothing.
+    If this machine has neither Docker nor our engine's requirements, print so and run nothing.
     """
     (checkout / _RESULTS).mkdir(parents=True, exist_ok=True)
     if _has_docker():
         return _on_docker(checkout, arguments)
-    lacks = missing(IMAGES, ENGINE)
-    if lacks:
-        print(f"kind: no Docker answers here, and our own engine needs {'; '.join(lacks)}: skipped")
+    gaps = missing(IMAGES, ENGINE)
+    if gaps:
+        print(f"kind: skipped: Docker does not answer, and our own engine needs {'; '.join(gaps)}")
         return 0
     return _on_our_engine(checkout, arguments)
 
@@ -65,7 +65,7 @@ def _has_docker() -> bool:
 
 
 def _on_docker(checkout: Path, arguments: Sequence[str]) -> int:
-    print("kind: on this machine's Docker, with kind's own node image", flush=True)
+    print("kind: using this machine's Docker and kind's node image", flush=True)
 
     def run(command: Sequence[str | Path], more: Mapping[str, str]) -> int:
         environment = {**os.environ, "PATH": _search_path(os.environ["PATH"]), **more}
@@ -80,7 +80,7 @@ def _on_docker(checkout: Path, arguments: Sequence[str]) -> int:
 
 
 def _on_our_engine(checkout: Path, arguments: Sequence[str]) -> int:
-    print("kind: no Docker answers here; on an engine and a node image of our own", flush=True)
+    print("kind: Docker does not answer; using our own engine and node image", flush=True)
     archives = image_archives(checkout)
     extender, operator = archives
     loaded = [node_image(), *archives.values()]
@@ -116,7 +116,7 @@ def _run_inside(running: Engine, checkout: Path) -> RunCommand:
 
 
 def _search_path(known: str) -> str:
-    """Return where programs are found: the machine's own kind, kubectl and helm, else ours."""
+    """Return the PATH with the machine's kind, kubectl and helm, else ours."""
     places = [known]
     if shutil.which("kind", path=known) is None:
         places.append(str(built(KIND)))
@@ -128,7 +128,7 @@ def _search_path(known: str) -> str:
 def _test(
     run: RunCommand, checkout: Path, arguments: Sequence[str], given: Mapping[str, str]
 ) -> tuple[int, dict[str, Any]]:
-    """Make the cluster, run the tests and return pytest's status and what is counted."""
+    """Create the cluster, run the tests, and return pytest's status and the figures."""
     results = checkout / _RESULTS / "kind.xml"
     results.unlink(missing_ok=True)
     began = time.monotonic()
@@ -136,23 +136,23 @@ def _test(
     figures: dict[str, Any] = {"kind_up_s": round(time.monotonic() - began, 1)}
     if status == 0:
         extender, operator = (checkout / _KEPT / "images").read_text().split()
-        told = {
+        variables = {
             **given,
             KUBECONFIG: str(checkout / _KEPT / "kubeconfig"),
             EXTENDER_IMAGE: extender,
             OPERATOR_IMAGE: operator,
         }
-        _uninstall(run, told)
+        _uninstall(run, variables)
         command = [sys.executable, "-m", "pytest", "-m", "e2e", "-rs", "--durations=10"]
-        ignored = [f"--ignore={each}" for each in _OTHERS]
+        ignored = [f"--ignore={each}" for each in _WITH_OWN_CLUSTER]
         options = [f"--junitxml={results}", *ignored, *arguments]
-        status = run([*command, *options, "tests/e2e"], told)
+        status = run([*command, *options, "tests/e2e"], variables)
     return status, {**figures, **read_results(results).figures("kind_e2e")}
 
 
-def _uninstall(run: RunCommand, told: Mapping[str, str]) -> None:
-    """Remove the release of `up.sh` and what it made, its certificate too: tests install anew."""
-    kubeconfig = {"KUBECONFIG": told[KUBECONFIG]}
+def _uninstall(run: RunCommand, variables: Mapping[str, str]) -> None:
+    """Remove the release of `up.sh` and its certificate, so that tests install from scratch."""
+    kubeconfig = {"KUBECONFIG": variables[KUBECONFIG]}
     space = f"--namespace={NAMESPACE}"
     run(["helm", "uninstall", NAME, space, "--wait"], kubeconfig)
     run(["kubectl", "delete", "namespace", NAMESPACE, "--timeout=120s"], kubeconfig)

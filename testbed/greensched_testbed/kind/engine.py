@@ -1,4 +1,4 @@
-"""Docker's engine in a network and among mounts of its own, which leaves nothing behind."""
+"""Runs Docker's engine in its own network and mount namespaces, and removes all traces of it."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ _CONTAINERS = "containers"
 _RUNTIME = "without-resource"
 _START_TIMEOUT_S = 60.0
 _CAP_SYS_RESOURCE = 24  # linux/capability.h
-# The engine, its containerd and the folders that it binds write here: to a copy that goes with it.
+# The engine, its containerd and its bind mounts write to copies of these, removed with the engine.
 _LOADING_S = 600.0
 _SHADOWED = ("/etc", "/opt", "/usr/lib")
 
@@ -34,29 +34,29 @@ _SHADOWED = ("/etc", "/opt", "/usr/lib")
 class Engine:
     """A running engine."""
 
-    run_name: str  # of its cgroups, by which `sweep` knows it
+    run_name: str  # name of its cgroups, by which `sweep` finds it
     folder: Path
-    prefix: tuple[str, ...]  # through which a command runs where the engine does, and ends with it
-    environment: Mapping[str, str]  # for the client, and for what uses it
+    prefix: tuple[str, ...]  # runs a command in the engine's namespaces; it ends with the engine
+    environment: Mapping[str, str]  # for Docker's client and its callers
 
     def run(self, command: Sequence[str | Path], folder: Path, more: Mapping[str, str]) -> int:
-        """Run a command where the engine's published ports are reached; return its status."""
+        """Run a command that can reach the engine's published ports; return its status."""
         inside = [*self.prefix, "env", "--chdir", str(folder), *command]
         environment = {**os.environ, **self.environment, **more}
         return subprocess.run(inside, env=environment, check=False).returncode
 
     def load(self, archive: Path) -> None:
-        """Give the engine an image as `docker save` writes it; raise CommandFailed."""
+        """Load an archive of `docker save`; raise CommandFailed."""
         command = ("docker", "load", "--quiet", "--input", archive)
         run_command(*command, environment={**os.environ, **self.environment}, timeout_s=_LOADING_S)
 
 
 @contextmanager
 def engine() -> Iterator[Engine]:
-    """Run an engine while this is entered; then no process, mount, network or file of it stays.
+    """Context manager that runs an engine; it then removes its processes, mounts and files.
 
-    After SIGKILL of ours the next start, or `sweep`, removes what the kernel does not. Raises
-    BuildFailed, NotReady or ProcessDied where it does not start.
+    After a SIGKILL of us, the next start or `sweep` removes what the kernel does not. Raises
+    BuildFailed, NotReady or ProcessDied if it does not start.
     """
     search_path = os.pathsep.join([*map(str, docker_folders()), os.environ["PATH"]])
     sweep()
@@ -105,7 +105,7 @@ def _options(folder: Path) -> Iterator[str]:
 
 
 def _may_raise_limits() -> bool:
-    """Say whether we have the capability that privileged containers are given."""
+    """Return whether we have the capability that privileged containers get."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("CapEff:"):
             return bool(int(line.split()[1], 16) >> _CAP_SYS_RESOURCE & 1)
@@ -113,7 +113,7 @@ def _may_raise_limits() -> bool:
 
 
 def _preparation(folder: Path) -> str:
-    """Return the script that gives the engine /run and other folders of its own."""
+    """Return the script that mounts the engine's own /run and other folders."""
     lines = ["ip link set lo up", "mount -t tmpfs -o mode=755 run /run", "mkdir /run/lock"]
     for place in _SHADOWED:
         written, work = (folder / f"{kind}{place.replace('/', '-')}" for kind in ("to", "work"))
@@ -121,5 +121,5 @@ def _preparation(folder: Path) -> str:
         work.mkdir()
         options = f"lowerdir={place},upperdir={written},workdir={work}"
         lines.append(f"mount -t overlay -o {options} overlay {place}")
-    lines.append("mkdir -p /lib/modules")  # which kind binds into its nodes
+    lines.append("mkdir -p /lib/modules")  # kind binds this into its nodes
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Images in the form of `docker save`, written without any engine."""
+"""Writes images in the format of `docker save`, without an engine."""
 
 import gzip
 import hashlib
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-_QUICKLY = 1  # of gzip: programs shrink to a third all the same
+_QUICKLY = 1  # gzip level: programs still shrink to a third
 
 
 @dataclass(frozen=True)
 class LayerEntry:
-    """A file of a layer; or a folder, with neither content nor target; or a link to a target."""
+    """A file of a layer, a link to a target, or a folder (neither content nor target)."""
 
     name: str
     content: bytes | Path | None = None
@@ -26,7 +26,7 @@ class LayerEntry:
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer on disk, and the hash of it unpacked."""
+    """A layer on disk, and the hash of its unpacked content."""
 
     path: Path
     unpacked_sha256: str
@@ -41,13 +41,13 @@ def write_layer(entries: Iterable[LayerEntry], path: Path) -> Layer:
 
 
 def layer_at(path: Path) -> Layer:
-    """Return the layer that a plain tar file is."""
+    """Return an uncompressed tar file as a layer."""
     with path.open("rb") as tar:
         return Layer(path, hashlib.file_digest(tar, "sha256").hexdigest())
 
 
 def compressed(layer: Layer) -> Layer:
-    """Return the layer written anew, as small as nodes should store it."""
+    """Return a compressed copy of the layer, which saves space on nodes."""
     path = layer.path.with_suffix(".tar.gz")
     with layer.path.open("rb") as plain, gzip.open(path, "wb", _QUICKLY) as packed:
         while block := plain.read(1 << 20):
@@ -58,7 +58,7 @@ def compressed(layer: Layer) -> Layer:
 def write_image(
     path: Path, names: Sequence[str], settings: Mapping[str, object], layers: Sequence[Layer]
 ) -> None:
-    """Write an image that `docker load` and containerd take; `settings` as the OCI names them."""
+    """Write an image for `docker load` and containerd; `settings`: OCI image configuration."""
     machine = platform.machine()
     config = json.dumps(
         {

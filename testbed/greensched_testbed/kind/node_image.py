@@ -1,6 +1,6 @@
-"""kind's node image from what is built here: Debian's packages, Go modules and kind's own files.
+"""Builds kind's node image from Debian's packages, Go modules and kind's own files.
 
-`kind build node-image` does the same in an engine, with images out of registries.
+`kind build node-image` does the same in an engine, with images from registries.
 """
 
 import hashlib
@@ -42,14 +42,14 @@ _RECIPES = (CONTROL_PLANE, NODE, POD_NETWORK, DNS, CONTAINERD, CRI_TOOLS, KUBEAD
 _SETTINGS = {
     "Env": [
         "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "container=docker",  # by which systemd knows that it runs in one
+        "container=docker",  # tells systemd that it runs in a container
     ],
     "Entrypoint": ["/usr/local/bin/entrypoint", "/sbin/init"],
     "StopSignal": "SIGRTMIN+3",
 }
 _UNITS = "etc/systemd/system"
-# Nothing that runs in a node, systemd and kubelet above all, may write a setting of the machine:
-# those of a network are each node's own, all others are everyone's.
+# No process of a node, such as systemd or kubelet, may change a sysctl of the machine. Network
+# sysctls are namespaced, the others are shared.
 _GUARD = """
 log_info 'guarding the settings of this machine'
 mkdir -p /kind/proc-sys-net
@@ -76,14 +76,14 @@ _AFTER_IMAGES = "[Unit]\nAfter=containerd.service\nRequires=containerd.service\n
 
 
 def default_folder() -> Path:
-    """Return where the image and what it is made of are kept."""
+    """Return the folder of the image and its inputs."""
     return platformdirs.user_cache_path("greensched", appauthor=False) / "kind"
 
 
 def node_image_name() -> str:
-    """Return the image's name, whose tag is the hash of all that it is made of.
+    """Return the image's name, whose tag is the hash of its inputs.
 
-    Raises BuildFailed without busybox, which is in the image of its pods.
+    Raises BuildFailed without busybox, which is in its pods' image.
     """
     digest = hashlib.sha256(base_key().encode())
     digest.update(identity(shell_image()).encode())
@@ -95,7 +95,7 @@ def node_image_name() -> str:
 
 
 def node_image(folder: Path | None = None) -> Path:
-    """Return the image as `docker load` takes it; make it on first use. Raises BuildFailed."""
+    """Return the image's archive for `docker load`; build it on first use. Raises BuildFailed."""
     folder = folder or default_folder()
     path = folder / f"node-{node_image_name().rpartition('-')[2]}.tar"
     if path.exists():
@@ -103,7 +103,7 @@ def node_image(folder: Path | None = None) -> Path:
     for recipe in _RECIPES:
         built(recipe)
     base = base_tar(folder)
-    LiveLine().say("kind's node image: putting it together, half a minute")
+    LiveLine().say("kind's node image: building it, about half a minute")
     with tempfile.TemporaryDirectory(dir=folder) as name:
         parts = Path(name)
         archives = write_node_images(base, parts)
@@ -137,7 +137,7 @@ def _files_of_kind(files: Path) -> Iterator[LayerEntry]:
             "restrict_oom_score_adj = false",
             "restrict_oom_score_adj = true",
         ),
-        # It goes on where the machine has cgroups of version 1.
+        # Let it continue on a machine with cgroups of version 1.
         "etc/default/kubelet": ("KUBELET_EXTRA_ARGS=", "KUBELET_EXTRA_ARGS=--fail-cgroupv1=false "),
     }
     for path in sorted(each for each in files.rglob("*") if each.is_file()):
@@ -145,12 +145,12 @@ def _files_of_kind(files: Path) -> Iterator[LayerEntry]:
         content = path.read_text()
         old, new = changed.pop(name, ("", ""))
         if old not in content:
-            raise ValueError(f"{name} of kind has no {old!r} any more")
+            raise ValueError(f"kind's {name} no longer contains {old!r}")
         program = "/bin/" in name
         text = content.replace(old, new) if old else content
         yield LayerEntry(name, text.encode(), 0o755 if program else 0o644)
     if changed:
-        raise ValueError(f"kind has no {', '.join(changed)} any more")
+        raise ValueError(f"kind no longer has {', '.join(changed)}")
 
 
 def _programs() -> Iterator[LayerEntry]:
@@ -179,10 +179,10 @@ def _services() -> Iterator[LayerEntry]:
 
 
 def _container_defaults() -> dict[str, object]:
-    """Return what containerd starts every container from, as kind's Dockerfile makes it."""
+    """Return containerd's base specification of containers, as in kind's Dockerfile."""
     ctr = built(CONTAINERD) / "ctr"
-    told = subprocess.run([ctr, "oci", "spec"], capture_output=True, text=True, check=True).stdout
-    spec: dict[str, dict[str, object]] = json.loads(told)
+    text = subprocess.run([ctr, "oci", "spec"], capture_output=True, text=True, check=True).stdout
+    spec: dict[str, dict[str, object]] = json.loads(text)
     spec["process"].pop("rlimits", None)
     spec["hooks"] = {"createContainer": [{"path": "/kind/bin/mount-product-files.sh"}]}
     return {**spec}

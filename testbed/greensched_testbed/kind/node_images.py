@@ -1,4 +1,4 @@
-"""The images that kubeadm runs on a node, each of one program that we built."""
+"""Builds the images that kubeadm runs on a node, each with one program of ours."""
 
 import tarfile
 from collections.abc import Iterator, Mapping
@@ -24,16 +24,16 @@ from greensched_testbed.real_nodes.program_images import archive, shell_image
 
 _REGISTRY = "registry.k8s.io"
 _SEARCH_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# `kubeadm config images list` names them; the programs are those of our own modules all the same.
+# Named as in `kubeadm config images list`, but with the programs of our own modules.
 _ETCD, _COREDNS = "etcd:3.6.8-0", "coredns/coredns:v1.14.2"
-# kube-proxy writes the node's iptables by these programs and their libraries.
+# kube-proxy changes the node's iptables by these programs and their libraries.
 _OF_IPTABLES = ("bin", "sbin", "lib", "lib64", "usr/sbin/", "usr/lib/", "usr/lib64/")
 _NOT_OF_IPTABLES = ("usr/lib/systemd/", "usr/lib/apt/", "usr/lib/udev/", "usr/lib/git-core/")
 
 
 @dataclass(frozen=True)
 class _Program:
-    """A program of kubeadm's, its image, and how the image starts it where kubeadm does not say."""
+    """A program that kubeadm runs, its image, and the image's command where kubeadm sets none."""
 
     image: str
     path: Path
@@ -42,7 +42,7 @@ class _Program:
 
 
 def write_node_images(base: Path, folder: Path) -> tuple[Path, ...]:
-    """Write the images' archives into a folder and return their paths; `base` has iptables."""
+    """Write the images' archives into a folder, and return their paths; `base` has iptables."""
     written = [archive(shell_image(), folder)]
     for program in _programs():
         path = folder / f"{program.path.name}.tar"
@@ -70,7 +70,7 @@ def _programs() -> Iterator[_Program]:
 
 
 def _layer_of_iptables(base: Path, folder: Path) -> Layer:
-    """Return what of a Debian system iptables needs."""
+    """Return a layer with the files that iptables needs from a Debian system."""
     path = folder / "iptables.layer.tar"
     with tarfile.open(base) as source, tarfile.open(path, "w") as target:
         for member in source:

@@ -1,7 +1,7 @@
-"""runc for a root that has no CAP_SYS_RESOURCE: what needs that capability is not asked for.
+"""runc for root without CAP_SYS_RESOURCE: it drops settings that need this capability.
 
-Docker's engine starts this file as its runtime. It takes the capability, the resource limits and a
-lowered OOM score out of what runc is told, and becomes runc.
+Docker's engine starts this file as its runtime. It removes the capability, resource limits and a
+lowered OOM score from runc's input, and becomes runc.
 """
 
 import json
@@ -14,7 +14,7 @@ _CAPABILITY = "CAP_SYS_RESOURCE"
 
 
 def reduced(process: dict[str, Any]) -> dict[str, Any]:
-    """Return a process of the OCI runtime specification without what needs the capability."""
+    """Return a process of the OCI runtime specification without settings that need it."""
     kept = {key: value for key, value in process.items() if key != "rlimits"}
     if kept.get("oomScoreAdj", 0) < 0:
         del kept["oomScoreAdj"]
@@ -27,8 +27,8 @@ def reduced(process: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def reduce_what_is_named(arguments: list[str]) -> None:
-    """Rewrite the container's or the process's file that runc's arguments name."""
+def reduce_files(arguments: list[str]) -> None:
+    """Rewrite the container's or process's file that runc's arguments name."""
     for flag, value in zip(arguments, arguments[1:], strict=False):
         if flag in ("--bundle", "-b"):
             path = Path(value, "config.json")
@@ -40,5 +40,5 @@ def reduce_what_is_named(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    reduce_what_is_named(sys.argv[1:])
+    reduce_files(sys.argv[1:])
     os.execvp("runc", ["runc", *sys.argv[1:]])

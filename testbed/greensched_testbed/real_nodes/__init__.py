@@ -1,4 +1,4 @@
-"""Real nodes beside the control plane: kubelet, containerd and kube-proxy in own namespaces.
+"""Real nodes beside the control plane: kubelet, containerd and kube-proxy in their own namespaces.
 
-No container engine, no image registry and no machine of its own is needed, only root on Linux.
+They need root on Linux, but no container engine, image registry or separate machine.
 """

@@ -1,7 +1,7 @@
 """Keeps a machine clean: `python -m greensched_testbed.real_nodes sweep | state FILE | left FILE`.
 
-`sweep` removes what clusters left whose parents were killed. `state` writes down how the machine
-is, and `left`, later, prints what is different since and how much; it exits with 1 if anything is.
+`sweep` removes what clusters left whose parents were killed. `state` saves the machine's state.
+`left`, later, prints the differences and their number; it exits with 1 if there are any.
 """
 
 import sys
@@ -14,7 +14,7 @@ from greensched_testbed.real_nodes.machine_state import MachineState, machine_st
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the arguments say and return the exit status."""
+    """Run the command in the arguments, and return the exit status."""
     match arguments:
         case ["sweep"]:
             print("\n".join(f"removed {name}" for name in sweep()) or "nothing to remove")

@@ -1,7 +1,7 @@
-"""One run's own folder of cgroups: all that it starts lies below, and goes with it.
+"""One run's folder of cgroups: all its processes are below it, and end with it.
 
-It is named after the process that holds the run's namespaces, so that whoever finds one whose
-holder has ended knows that nobody will remove it.
+It is named after the process that holds the run's namespaces. If that has ended, the folder is
+abandoned and may be removed.
 """
 
 import os
@@ -18,27 +18,27 @@ from greensched_testbed.errors import NotReady
 
 _ROOT = Path("/sys/fs/cgroup")
 _PREFIX = "greensched-nodes-"
-# Of a machine's own processes, and of the network's; containers lie below the node's other folder.
+# Prefix for a machine's own processes and the network's; containers are in the node's other folder.
 _OWN = "processes-"
 NETWORK = "network"
-_PASSED_ON = "cgroup.subtree_control"  # version 2's alone
-_LENT = "trusted.greensched.lent"  # an attribute of the run's folder, which goes with it
+_PASSED_ON = "cgroup.subtree_control"  # only in version 2
+_LENT = "trusted.greensched.lent"  # an attribute of the run's folder, removed with it
 _PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True)
 class RunCgroups:
-    """The cgroups of one run, in every hierarchy (version 1) or in the one there is (version 2)."""
+    """The cgroups of one run, in every hierarchy (version 1) or in the only one (version 2)."""
 
     name: str
     root: Path = _ROOT
 
     def node(self, node: str) -> str:
-        """Return what kubelet calls the node's root."""
+        """Return the path of a node's root cgroup, for kubelet."""
         return f"/{self.name}/{node}"
 
     def make(self, nodes: tuple[str, ...]) -> None:
-        """Make the folders of the run, of its own processes and of its nodes."""
+        """Create the folders of the run, of its own processes and of its nodes."""
         for hierarchy in hierarchies(self.root):
             own = hierarchy / self.name
             own.mkdir()
@@ -50,16 +50,16 @@ class RunCgroups:
             self._make_machine(machine)
 
     def join(self, machine: str = NETWORK) -> tuple[str, ...]:
-        """Return what a command is started through so that it and its children are a machine's."""
+        """Return the prefix that starts a command and its children in a machine's cgroup."""
         script = 'echo $$ > "$0" && exec "$@"'
         return ("/bin/sh", "-c", script, str(self._own_processes(machine)))
 
     def take(self, pid: int, machine: str = NETWORK) -> None:
-        """Make a process that runs already one of a machine's."""
+        """Move a running process into a machine's cgroup."""
         self._own_processes(machine).write_text(str(pid))
 
     def clear(self, node: str) -> None:
-        """Kill every process of a node and of its containers; its cgroups are then empty."""
+        """Kill all processes of a node and of its containers, which empties its cgroups."""
         inner = (node, f"{_OWN}{node}")
         self._end(lambda: any(True for name in inner for _ in self._folders(name)), inner)
         self._make_machine(node)
@@ -69,18 +69,18 @@ class RunCgroups:
         return {pid for folder in self._folders() for pid in _members(folder)}
 
     def remove(self) -> None:
-        """Kill every process of the run, wait for their end, and remove its folders.
+        """Kill all processes of the run, wait for their end, and remove its folders.
 
-        Safe to repeat. Raises NotReady when one outlives it.
+        Safe to repeat. Raises NotReady if a process does not end.
         """
         lent = self._lent()
         self._end(self._is_there, ("",))
         for controller in lent:
-            with suppress(OSError):  # someone else uses it by now
+            with suppress(OSError):  # now used by others
                 (self.root / _PASSED_ON).write_text(f"-{controller}")
 
     def _end(self, is_left: Callable[[], bool], inner: tuple[str, ...]) -> None:
-        """Kill what lives below some folders and remove them, until nothing is left."""
+        """Kill the processes below some folders, and remove these, until `is_left` is false."""
         deadline = time.monotonic() + _PATIENCE_S
         while is_left():
             folders = [each for name in inner for each in self._folders(name)]
@@ -88,10 +88,10 @@ class RunCgroups:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             for folder in folders:
-                with suppress(OSError):  # a process in it has not ended yet
+                with suppress(OSError):  # a process in it has not yet ended
                     folder.rmdir()
             if time.monotonic() > deadline:
-                raise NotReady(f"{self.name}: processes {self.processes()} do not end")
+                raise NotReady(f"{self.name}: processes {self.processes()} survive SIGKILL")
             time.sleep(0.02)
 
     def _make_machine(self, machine: str) -> None:
@@ -102,7 +102,7 @@ class RunCgroups:
                 _pass_on_cpus(folder)
 
     def _lent(self) -> list[str]:
-        """Return the controllers that version 2 did not pass on before the run."""
+        """Return the controllers that the root cgroup (version 2) did not enable before the run."""
         try:
             return os.getxattr(self.root / self.name, _LENT).decode().split()
         except OSError:
@@ -117,7 +117,7 @@ class RunCgroups:
         return hierarchy / self.name / f"{_OWN}{machine}" / "cgroup.procs"
 
     def _folders(self, inner: str = "") -> Iterator[Path]:
-        """Yield the folders that there are below one, and that one; the innermost first."""
+        """Yield the existing folders below one, and that one, innermost first."""
         for hierarchy in hierarchies(self.root):
             for parent, _, _ in os.walk(hierarchy / self.name / inner, topdown=False):
                 yield Path(parent)
@@ -129,18 +129,18 @@ def cgroups_of(holder: psutil.Process) -> RunCgroups:
 
 
 def all_runs(root: Path = _ROOT) -> tuple[RunCgroups, ...]:
-    """Return the runs that have cgroups on this machine."""
+    """Return the runs with cgroups on this machine."""
     names = {each.name for place in hierarchies(root) for each in place.glob(f"{_PREFIX}*-*")}
     return tuple(RunCgroups(name, root) for name in sorted(names))
 
 
 def is_ours(name: str) -> bool:
-    """Say whether a name is that of a run."""
+    """Return whether a name is that of a run."""
     return name.startswith(_PREFIX)
 
 
 def is_abandoned(run: str) -> bool:
-    """Say whether the process that a run is named after has ended."""
+    """Return whether the process after which a run is named has ended."""
     pid, started = run.removeprefix(_PREFIX).split("-")
     try:
         has_ended = psutil.Process(int(pid)).status() == psutil.STATUS_ZOMBIE
@@ -150,7 +150,7 @@ def is_abandoned(run: str) -> bool:
 
 
 def hierarchies(root: Path = _ROOT) -> tuple[Path, ...]:
-    """Return the folders below which cgroups are made."""
+    """Return the folders in which cgroups are created."""
     if (root / "cgroup.controllers").exists():
         return (root,)
     found = [each for each in root.iterdir() if (each / "cgroup.procs").exists()]
@@ -168,7 +168,7 @@ def _members(folder: Path) -> Iterator[int]:
 
 
 def _pass_on_controllers(folder: Path) -> list[str]:
-    """Let folders below have every controller that this one has; return those they had not."""
+    """Enable all of a folder's controllers for its children; return those newly enabled."""
     passed_on = set((folder / _PASSED_ON).read_text().split())
     lacking = set((folder / "cgroup.controllers").read_text().split()) - passed_on
     for each in sorted(lacking):
@@ -177,7 +177,7 @@ def _pass_on_controllers(folder: Path) -> list[str]:
 
 
 def _pass_on_cpus(folder: Path) -> None:
-    """Give a folder the cores of the one above, which version 1 leaves empty."""
+    """Copy the parent's cores to a folder; version 1 leaves them empty."""
     for name in ("cpuset.cpus", "cpuset.mems"):
         if (folder / name).exists() and not (folder / _PASSED_ON).exists():
             (folder / name).write_text((folder.parent / name).read_text())

@@ -1,4 +1,4 @@
-"""A control plane and real nodes on one machine, joined by a network of their own."""
+"""Runs a control plane and real nodes on one machine, joined by a separate network."""
 
 import shutil
 import time
@@ -35,17 +35,17 @@ _READY_TIMEOUT_S = 90.0
 _API_SERVER_FLAGS = (
     "--endpoint-reconciler-type=lease",  # so that pods find it at 10.96.0.1
     "--kubelet-preferred-address-types=InternalIP",
-    # It calls webhooks at their pods: no kube-proxy runs where it runs.
+    # It calls webhooks at their pods' addresses, since no kube-proxy runs beside it.
     "--enable-aggregator-routing=true",
 )
 
 
 class RealCluster:
-    """A control plane, DNS and nodes that run containers, while it is entered.
+    """Context manager: a control plane, DNS and nodes that run containers.
 
-    On leaving nothing of it stays: no process, mount, namespace, cgroup, interface or folder. After
-    SIGKILL of ours `sweep`, or the next cluster's start, removes what the kernel does not. Raises
-    CannotRunNodes where the machine lacks something.
+    On exit it removes all processes, mounts, namespaces, cgroups, interfaces and folders. After a
+    SIGKILL of us, `sweep` or the next cluster's start removes what the kernel does not. Raises
+    CannotRunNodes if the machine lacks a requirement.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class RealCluster:
         self._outlives_us = outlives_us
         self.processes = Processes(self.folder / "logs", outlive_us=outlives_us)
         self.nodes: tuple[RealNode, ...] = ()
-        self.run = ""  # its name, once it has cgroups
+        self.run = ""  # the run's name, once it has cgroups
         self.ready_s = 0.0  # seconds from start to all nodes Ready
         self.plane: ControlPlane
         self.namespaces: Namespaces  # of the network and the control plane
@@ -78,13 +78,13 @@ class RealCluster:
         self.close()
 
     def start(self) -> None:
-        """Start everything and wait until all nodes are Ready; leave nothing when that fails."""
+        """Start everything, and wait until all nodes are Ready; remove everything on failure."""
         began = time.monotonic()
         try:
             sweep()
             lan = self._lay_network()
-            with ThreadPoolExecutor(1) as beside:
-                loaded = beside.submit(self._boot_nodes)
+            with ThreadPoolExecutor(1) as executor:
+                loaded = executor.submit(self._boot_nodes)
                 self.plane = self._start_plane(lan)
                 loaded.result()
             start_dns(self.plane, self.processes, self._beside_plane(), lan.gateway)
@@ -97,7 +97,7 @@ class RealCluster:
         self.ready_s = time.monotonic() - began
 
     def load_images(self, archives: Iterable[Path]) -> None:
-        """Give every node images as Docker or buildah saves them; raise CommandFailed."""
+        """Load image archives of Docker or buildah on every node; raise CommandFailed."""
         archives = tuple(archives)
 
         def load(node: RealNode) -> None:
@@ -108,7 +108,7 @@ class RealCluster:
             list(at_once.map(load, self.nodes))
 
     def restart_node(self, name: str) -> None:
-        """Cut a node's power, boot it, and wait until it is Ready again."""
+        """Kill a node's processes, boot it, and wait until it is Ready again."""
         (node,) = (each for each in self.nodes if each.name == name)
         before = self._last_heartbeat(name)
         node.cut_power()
@@ -120,7 +120,7 @@ class RealCluster:
         self._wait_until_ready()
 
     def close(self) -> None:
-        """Kill all of it and remove every trace; safe to repeat."""
+        """Kill all its processes and remove all traces; safe to repeat."""
         try:
             if self.run:
                 remove_run(self.run)
@@ -134,14 +134,14 @@ class RealCluster:
                 shutil.rmtree(self.folder, ignore_errors=True)
 
     def let_go(self) -> None:
-        """Leave everything running and forget about it; only for what was started to outlive us."""
+        """Leave everything running and stop managing it; needs `outlives_us`."""
         for each in self._namespaces():
             each.let_go()
         self.plane.let_go()
         self.processes.let_go()
 
     def _namespaces(self) -> Iterator[Namespaces]:
-        """Yield those that there are."""
+        """Yield the namespaces that exist."""
         for each in (self, *self.nodes):
             if hasattr(each, "namespaces"):
                 yield each.namespaces
@@ -183,8 +183,8 @@ class RealCluster:
         return (*self._cgroups.join(), *self.namespaces.prefix())
 
     def _last_heartbeat(self, node: str) -> str:
-        told = ("--namespace=kube-node-lease", "--output=jsonpath={.spec.renewTime}")
-        return self.plane.kubectl("get", "lease", node, *told)
+        options = ("--namespace=kube-node-lease", "--output=jsonpath={.spec.renewTime}")
+        return self.plane.kubectl("get", "lease", node, *options)
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + _READY_TIMEOUT_S
@@ -207,7 +207,7 @@ class RealCluster:
 
 
 def sweep() -> tuple[str, ...]:
-    """Remove what clusters left whose parents were killed, and return their names."""
+    """Remove what clusters left whose parents were killed, and return the clusters' names."""
     runs = {run.name for run in all_runs()} | {name for name in plugged_in() if is_ours(name)}
     abandoned = tuple(name for name in sorted(runs) if is_abandoned(name))
     for name in abandoned:
@@ -216,11 +216,11 @@ def sweep() -> tuple[str, ...]:
 
 
 def remove_run(name: str) -> None:
-    """Kill all that runs in a run, and remove what it has outside its folder; safe to repeat."""
+    """Kill a run's processes, and remove what it has outside its folder; safe to repeat."""
     RunCgroups(name).remove()
     unplug(name)
 
 
 def image_folder() -> Path:
-    """Return where archives of images are kept from one run to the next."""
+    """Return the folder of image archives, which is kept between runs."""
     return platformdirs.user_cache_path("greensched", appauthor=False) / "image-archives"

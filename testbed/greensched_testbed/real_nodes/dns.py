@@ -1,4 +1,4 @@
-"""The cluster's DNS: CoreDNS as a process beside the control plane."""
+"""Runs the cluster's DNS: CoreDNS as a process beside the control plane."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ _USER = "system:coredns"
 def start_dns(
     plane: ControlPlane, processes: Processes, prefix: tuple[str, ...], address: str
 ) -> None:
-    """Start it on `address`, through `prefix`, with the right to read what it answers about."""
+    """Start CoreDNS on `address`, through `prefix`, with the right to read what it serves."""
     pair = plane.authority.issue_client(NAME, _USER)
     kubeconfig = write_client_kubeconfig(
         plane.folder / f"{NAME}.kubeconfig", plane.url, plane.ca_file, pair
@@ -29,7 +29,7 @@ def start_dns(
 
 
 def _corefile(address: str, kubeconfig: Path) -> str:
-    """Return the usual configuration, but for what lies outside the cluster: there is nothing."""
+    """Return the usual configuration without forwarding: there is nothing outside the cluster."""
     return f"""\
 .:53 {{
     bind {address}

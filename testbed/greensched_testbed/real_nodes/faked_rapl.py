@@ -1,7 +1,7 @@
-"""Energy counters where there are none: RAPL's, faked at its real path, that count known watts.
+"""Fakes RAPL's energy counters at their real path; they count known watts, for real meters.
 
-What reads them is real. Each node sees an `intel-rapl:0` (the package) and an `intel-rapl:1` (psys,
-the whole platform) below /sys/class/powercap, as on many a server.
+Each node has an `intel-rapl:0` (the package) and an `intel-rapl:1` (psys, the whole platform) below
+/sys/class/powercap, like many servers.
 """
 
 import threading
@@ -12,13 +12,13 @@ from typing import Self
 
 from greensched_testbed.real_nodes.node import RealNode
 
-_ZONES = {"intel-rapl:0": ("package-0", 0.7), "intel-rapl:1": ("psys", 1.0)}  # and its share
+_ZONES = {"intel-rapl:0": ("package-0", 0.7), "intel-rapl:1": ("psys", 1.0)}  # name, share of watts
 _EVERY_S = 0.02
-_MOST_MICROJOULES = 10**15  # after months of these watts; real counters begin anew within the hour
+_MOST_MICROJOULES = 10**15  # reached after months; real counters overflow within the hour
 
 
 class FakedRapl:
-    """Counters of some nodes, which go up while this is entered; `watts` may change meanwhile."""
+    """Context manager in which nodes' counters count; `watts` may change meanwhile."""
 
     def __init__(self, nodes: Sequence[RealNode], watts: Mapping[str, float]) -> None:
         """`watts`: of the platform, by node."""
@@ -36,7 +36,7 @@ class FakedRapl:
                 (folder / "name").write_text(f"{name}\n")
                 (folder / "max_energy_range_uj").write_text(f"{_MOST_MICROJOULES}\n")
                 (folder / "energy_uj").write_text("0\n")
-            # A bind is not possible where the kernel has no folder of that name.
+            # A bind mount is impossible if the kernel has no folder of that name.
             classes = _classes(node)
             node.namespaces.run(
                 f"mount -t overlay -o ro,lowerdir={classes}:/sys/class overlay /sys/class"
@@ -60,7 +60,7 @@ class FakedRapl:
             then = now
 
     def _write(self, node: RealNode) -> None:
-        """Write a node's joules; in place, so that no reader finds an empty file."""
+        """Write a node's joules in place, so that no reader finds an empty file."""
         for zone, (_, share) in _ZONES.items():
             with (_zone(node, zone) / "energy_uj").open("r+b") as file:
                 file.write(b"%d\n" % int(self._joules[node.name] * share * 1e6))

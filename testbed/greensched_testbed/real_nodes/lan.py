@@ -1,7 +1,7 @@
-"""The network that joins the control plane, the nodes and this machine.
+"""Creates the network that joins the control plane, the nodes and this machine.
 
-A bridge in a namespace of its own, in which the control plane runs too. This machine is one more
-host on it: nothing of its own network changes but one interface, which carries the run's name.
+It is a bridge in its own namespace, in which the control plane also runs. This machine is another
+host on it: its own network only gains one interface, which has the run's name.
 """
 
 import json
@@ -18,7 +18,7 @@ _NETWORKS = 256
 
 @dataclass(frozen=True)
 class Lan:
-    """Addresses out of 198.18.0.0/15, which is for measuring networks and never routed."""
+    """Addresses in 198.18.0.0/15, which is reserved for benchmarks and never routed."""
 
     namespaces: Namespaces
     number: int
@@ -37,7 +37,7 @@ class Lan:
         return f"10.244.{node}.0/24"
 
     def connect(self, node: int, name: str, namespaces: Namespaces) -> None:
-        """Give a node an interface on the bridge, and its address."""
+        """Create a node's interface on the bridge, with its address."""
         ours, theirs = self.namespaces.holder.pid, namespaces.holder.pid
         run_command(
             *f"ip link add name eth0 netns {theirs} type veth".split(),
@@ -55,18 +55,18 @@ class Lan:
         )
 
     def disconnect(self, name: str) -> None:
-        """Take a node's interface off the bridge, if it has not gone with the node."""
+        """Delete a node's interface on the bridge, if it was not deleted with the node."""
         self.namespaces.run(f"ip link delete {name} 2>&1 || ! ip link show {name} 2>&1")
 
     def route_pods(self, count: int, machine: Namespaces, own: int = 0) -> None:
-        """Tell a machine of the network where the pods of `count` nodes are, but for its `own`."""
+        """Add a machine's routes to the pods of `count` nodes, except for node `own`."""
         for node in range(1, count + 1):
             if node != own:
                 machine.run(f"ip route add {self.pods(node)} via {self.address(node)}")
 
 
 def lay_lan(namespaces: Namespaces, run: str) -> Lan:
-    """Make the bridge and plug this machine in, under the first number that is free."""
+    """Create the bridge and connect this machine, under the first free number."""
     lan = Lan(namespaces, _plug_in(namespaces.holder.pid, run))
     namespaces.run(
         f"""
@@ -83,24 +83,24 @@ def lay_lan(namespaces: Namespaces, run: str) -> Lan:
 
 
 def plugged_in() -> dict[str, str]:
-    """Return the runs that this machine has an interface of, and what that is called."""
+    """Return this machine's interfaces by run."""
     found = json.loads(run_command("ip", "-json", "link", "show", "type", "veth"))
     return {each["ifalias"]: each["ifname"] for each in found if each.get("ifalias")}
 
 
 def unplug(run: str) -> None:
-    """Remove this machine's interface; sockets that linger would keep it for minutes."""
+    """Delete this machine's interface, which lingering sockets would keep for minutes."""
     interface = plugged_in().get(run)
     if interface is not None:
         try:
             run_command("ip", "link", "delete", interface)
         except CommandFailed as fault:
-            if "Cannot find device" not in fault.stderr:  # it went with the run's namespace
+            if "Cannot find device" not in fault.stderr:  # it was deleted with the run's namespace
                 raise
 
 
 def _plug_in(holder: int, run: str) -> int:
-    """Return the number of the first network that no other run has; its interface is made."""
+    """Create this machine's interface of the first unused network, and return its number."""
     for number in range(_NETWORKS):
         if run_command("ip", "route", "show", "exact", f"198.18.{number}.0/24"):
             continue
@@ -115,7 +115,7 @@ def _plug_in(holder: int, run: str) -> int:
                 raise
         else:
             return number
-    raise NotReady(f"all {_NETWORKS} networks below 198.18.0.0/16 are taken on this machine")
+    raise NotReady(f"all {_NETWORKS} networks below 198.18.0.0/16 are in use on this machine")
 
 
 def _interface(number: int) -> str:

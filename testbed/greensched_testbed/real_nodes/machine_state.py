@@ -1,8 +1,8 @@
-"""What of a machine real nodes could leave changed, to compare before and after.
+"""Reads the state that real nodes could leave changed on a machine, to compare before and after.
 
-Processes count when they live in a network namespace that is not ours, as all that a cluster starts
-does, and nobody is left who started them. What changes by itself, and what others use now, is left
-out: others may start and stop containers meanwhile.
+A process counts if its network namespace is not ours, as with all processes of a cluster, and its
+starter has ended. State that changes by itself or that others use now is excluded: others may start
+and stop containers meanwhile.
 """
 
 import os
@@ -36,7 +36,7 @@ _FOLDERS = (
     "/var/log/containers",
 )
 _LASTING = ("sysctls", "network", "folders")
-# These change by themselves, or with any interface and process that comes and goes.
+# These change by themselves, or with other interfaces and processes.
 _VOLATILE = re.compile(
     r"^(fs/|kernel/(random/|ns_last_pid|pty/nr|sched_domain/|perf_event_max_sample_rate)"
     r"|net/ipv[46]/(conf|neigh)/(?!all/|default/)|net/netfilter/nf_conntrack_count"
@@ -45,7 +45,7 @@ _VOLATILE = re.compile(
 
 
 class MachineState(msgspec.Struct, frozen=True):
-    """Lines that name each thing, by kind."""
+    """A line for each item, by kind."""
 
     processes: frozenset[str]
     cgroups: frozenset[str]
@@ -55,9 +55,9 @@ class MachineState(msgspec.Struct, frozen=True):
     folders: frozenset[str]
 
     def differences(self, later: "MachineState") -> tuple[str, ...]:
-        """Return in words what came until `later`, and what of the machine's own went or changed.
+        """Describe what was added until `later`, and what of the machine's own was removed.
 
-        What others had mounted or running may end meanwhile.
+        Mounts and processes of others may end meanwhile.
         """
         found = []
         for kind in self.__struct_fields__:
@@ -82,7 +82,7 @@ def machine_state() -> MachineState:
 
 def _forsaken_processes() -> Iterator[str]:
     for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError, ValueError):  # it has ended meanwhile
+        with suppress(OSError, ValueError):  # the process has ended meanwhile
             if _is_foreign(int(folder.name)) and not _has_keeper(int(folder.name)):
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ")[:80]
                 yield f"{folder.name} {command.decode(errors='replace').strip()}"
@@ -93,7 +93,7 @@ def _is_foreign(pid: int) -> bool:
 
 
 def _has_keeper(pid: int) -> bool:
-    """Say whether it has an ancestor outside, beside the first of all, or is a living run's."""
+    """Return whether a process has an ancestor outside other than init, or its run is alive."""
     outermost = pid
     while pid > 1 and _is_foreign(pid):
         outermost, pid = pid, _parent(pid)
@@ -125,7 +125,7 @@ def _cgroups() -> Iterator[str]:
 
 
 def _is_used(cgroup: Path) -> bool:
-    """Say whether a process lives in it that somebody is left for."""
+    """Return whether a cgroup contains a process that is ours or has a keeper."""
     for folder, _, _ in os.walk(cgroup):
         with suppress(OSError, ValueError):
             for pid in map(int, (Path(folder) / "cgroup.procs").read_text().split()):
@@ -138,7 +138,7 @@ def _mounts() -> Iterator[str]:
     store = f"{platformdirs.user_cache_path('greensched', appauthor=False)}/"
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         place, kind = line.split()[4], line.split(" - ")[1].split()[0]
-        if not place.startswith(store):  # of images that are being built or looked at
+        if not place.startswith(store):  # mounts of images in use
             yield f"{place} ({kind})"
 
 
@@ -148,12 +148,12 @@ def _sysctls(root: Path) -> Iterator[str]:
             path = Path(folder) / name
             label = str(path.relative_to(root))
             if not _VOLATILE.match(label) and path.stat().st_mode & 0o200:
-                with suppress(OSError):  # some can only be written
+                with suppress(OSError):  # some are write-only
                     yield f"{label} = {path.read_text(errors='replace').strip()}"
 
 
 def _network() -> Iterator[str]:
-    """Yield links, addresses, routes and filters, but for the interfaces of runs that go on."""
+    """Yield links, addresses, routes and filters, except for interfaces of active runs."""
     used = [name for run, name in plugged_in().items() if _is_living_run(run)]
     theirs = re.compile("|".join(rf"\b{name}\b" for name in used) or "(?!)")
     yield from (line for line in _network_lines() if not theirs.search(line))

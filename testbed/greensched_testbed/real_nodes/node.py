@@ -1,4 +1,4 @@
-"""One real node: containerd, kubelet and kube-proxy in namespaces of its own."""
+"""Runs one real node: containerd, kubelet and kube-proxy in their own namespaces."""
 
 import shutil
 from pathlib import Path
@@ -25,9 +25,9 @@ _SEARCH_PATH = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 
 
 class RealNode:
-    """A machine of ours with its own mounts, network, host name and cgroups.
+    """A node with its own mounts, network, host name and cgroups.
 
-    It is built up in the order of the methods below, and torn down with its cluster.
+    Its methods are called in the order below; its cluster tears it down.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class RealNode:
         self._lan = lan
 
     def boot(self, node_count: int) -> None:
-        """Make namespaces, folders and network, and start containerd; raise when one fails."""
+        """Create namespaces, folders and network, and start containerd; raise if one fails."""
         self.folder.mkdir(exist_ok=True)
         self.namespaces = hold_namespaces(self._processes, self.name)
         self._cgroups.take(self.namespaces.holder.pid, self.name)
@@ -59,7 +59,7 @@ class RealNode:
         self._start_containerd()
 
     def load_image(self, archive: Path) -> None:
-        """Give containerd an image as Docker or buildah saves it; raise CommandFailed."""
+        """Load an image archive of Docker or buildah; raise CommandFailed."""
         run_command(
             *self._cgroups.join(self.name),
             *self.namespaces.prefix(),
@@ -67,7 +67,7 @@ class RealNode:
         )
 
     def join(self, plane: ControlPlane) -> None:
-        """Start kubelet and kube-proxy with certificates of the control plane's authority."""
+        """Start kubelet and kube-proxy, with certificates of the control plane's authority."""
         programs = built(NODE)
         self._start_kubelet(programs, plane)
         kubeconfig = self._kubeconfig(plane, "kube-proxy", "system:kube-proxy")
@@ -75,13 +75,13 @@ class RealNode:
         self._start("kube-proxy", programs / "kube-proxy", f"--config={config}")
 
     def cut_power(self) -> None:
-        """End all of it at once; what it has on its disk stays for the next boot."""
+        """Kill all its processes; its disk's content stays for the next boot."""
         self._cgroups.clear(self.name)
         self.namespaces.close()
         self._lan.disconnect(self.name)
 
     def _lay_folders(self) -> None:
-        """Give the node /run, /var/lib and /var/log of its own, and its name."""
+        """Set the node's host name, and mount its own /run, /var/lib and /var/log."""
         for name in ("lib", "log"):
             (self.folder / name).mkdir(exist_ok=True)
         self.namespaces.run(
@@ -108,7 +108,7 @@ class RealNode:
         containerd.wait_until(self._runtime_answers, "its socket", _RUNTIME_TIMEOUT_S)
 
     def _runtime_answers(self) -> bool:
-        # Its own log tells it first; the socket lies in a namespace that we are not in.
+        # Read from its log, since the socket is in another namespace.
         socket = Path(f"/proc/{self.namespaces.holder.pid}/root/run/containerd/containerd.sock")
         return socket.exists()
 

@@ -1,6 +1,6 @@
-"""What containerd, its pod network, kubelet and kube-proxy read on a real node.
+"""Writes the configuration of containerd, its pod network, kubelet and kube-proxy on a real node.
 
-The paths are those of any node, below folders that only the node's mount namespace sees.
+The paths are as on any node; they are in folders that only the node's mount namespace sees.
 """
 
 import json
@@ -14,7 +14,7 @@ from greensched_testbed.real_nodes.lan import POD_NETWORK
 
 PAUSE_IMAGE = "registry.k8s.io/pause:3.10"
 CLUSTER_DOMAIN = "cluster.local"
-_SOCKET = "/run/containerd/containerd.sock"  # cAdvisor looks nowhere else
+_SOCKET = "/run/containerd/containerd.sock"  # the only path that cAdvisor tries
 
 
 def containerd_config(plugins: Path, network_folder: Path) -> str:
@@ -50,8 +50,8 @@ state = "/run/containerd"
 def pod_network(pods: str) -> str:
     """Return the configuration of a network in which every pod has a link to its node.
 
-    On a bridge, pods of one node would answer each other past kube-proxy's address translation
-    wherever the kernel's br_netfilter is not loaded.
+    On a bridge without the kernel's br_netfilter, replies between pods of one node would bypass
+    kube-proxy's address translation.
     """
     link = {
         "type": "ptp",
@@ -68,7 +68,7 @@ def pod_network(pods: str) -> str:
 def kubelet_config(
     authority: Path, pair: KeyPair, cgroup_root: str, dns: str, resolv_conf: Path
 ) -> str:
-    """Return a KubeletConfiguration that evicts no pod on a machine that has other work."""
+    """Return a KubeletConfiguration that evicts no pods on a machine with other work."""
     nearly_full = {
         "memory.available": "50Mi",
         "nodefs.available": "1%",
@@ -101,7 +101,7 @@ def kubelet_config(
 
 
 def proxy_config(kubeconfig: Path, name: str) -> str:
-    """Return a KubeProxyConfiguration that touches no sysctl of the machine."""
+    """Return a KubeProxyConfiguration that changes no sysctl of the machine."""
     config: dict[str, Any] = {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",

@@ -1,4 +1,4 @@
-"""What real nodes say of themselves: two grid zones, as in `deploy/kind/cluster.yaml`."""
+"""The labels of real nodes: two grid zones, as in `deploy/kind/cluster.yaml`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,13 +8,13 @@ from greensched_core import labels
 
 @dataclass(frozen=True)
 class NodeKind:
-    """A node's labels; its name is the cluster's to give."""
+    """A node's labels; the cluster chooses its name."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def in_two_zones(count: int) -> tuple[NodeKind, ...]:
-    """Return so many nodes of one kind of machine, in Germany and in Sweden by turns."""
+    """Return `count` equal nodes, alternately in Germany and Sweden."""
     kinds = (
         _in("DE", "europe-west3", "europe-west3-a"),
         _in("SE-SE3", "europe-north1", "europe-north1-a"),

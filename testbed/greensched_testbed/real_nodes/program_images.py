@@ -1,6 +1,6 @@
-"""Images of one program each, and its libraries, FROM scratch, written without any engine.
+"""Builds images of one program and its libraries each, FROM scratch and without an engine.
 
-The same program gives the same archive to the byte, and an archive is written once.
+The same program gives the same archive to the byte. An archive is written only once.
 """
 
 import hashlib
@@ -22,19 +22,19 @@ from greensched_testbed.real_nodes.node_configuration import PAUSE_IMAGE
 from greensched_testbed.scaphandre import VERSION as SCAPHANDRE_VERSION
 from greensched_testbed.scaphandre import libraries_of, scaphandre_program
 
-# What the examples run: nodes without a registry have ours under that name.
+# The examples' image: nodes without a registry have our image under that name.
 _BUSYBOX = "docker.io/library/busybox:1.37"
 SHELL_IMAGE = "localhost/greensched-e2e-shell:1"
 SCAPHANDRE_IMAGE = f"localhost/greensched-e2e-scaphandre:{SCAPHANDRE_VERSION}"
 PROMETHEUS_IMAGE = "localhost/greensched-e2e-prometheus:1"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-# As process 1 a shell heeds only signals that it traps.
+# As process 1 a shell handles only signals that it traps.
 _UNTIL_ASKED = "trap exit TERM INT; while :; do sleep 3600 & wait; done"
 
 
 @dataclass(frozen=True)
 class ProgramImage:
-    """An image's names, its program, links to that, what it runs, and libraries by their paths."""
+    """An image: names, program, links to the program, command, and libraries by path."""
 
     names: tuple[str, ...]
     program: Path
@@ -46,7 +46,7 @@ class ProgramImage:
 
 
 def scheduler_image() -> ProgramImage:
-    """Return the image that the chart's scheduler runs, under upstream's name."""
+    """Return the image of the chart's scheduler, under upstream's name."""
     return ProgramImage(
         names=(f"registry.k8s.io/kube-scheduler:{KUBERNETES_VERSION}",),
         program=control_plane_programs() / "kube-scheduler",
@@ -55,9 +55,9 @@ def scheduler_image() -> ProgramImage:
 
 
 def shell_image() -> ProgramImage:
-    """Return busybox, as the image of pods that tests make, and in the place of `pause`.
+    """Return busybox, as the image of pods that tests create, and in place of `pause`.
 
-    Raises BuildFailed where there is none.
+    Raises BuildFailed if busybox is missing.
     """
     program = shutil.which("busybox")
     if program is None:
@@ -73,7 +73,7 @@ def shell_image() -> ProgramImage:
 
 
 def scaphandre_image() -> ProgramImage:
-    """Return real Scaphandre, started as by its makers' image; raises BuildFailed without cargo."""
+    """Return real Scaphandre, started as in upstream's image; raises BuildFailed without cargo."""
     program = scaphandre_program()
     return ProgramImage(
         names=(SCAPHANDRE_IMAGE,),
@@ -85,7 +85,7 @@ def scaphandre_image() -> ProgramImage:
 
 
 def prometheus_image() -> ProgramImage:
-    """Return real Prometheus, started as by its makers' image."""
+    """Return real Prometheus, started as in upstream's image."""
     return ProgramImage(
         names=(PROMETHEUS_IMAGE,),
         program=prometheus_program(),
@@ -95,12 +95,12 @@ def prometheus_image() -> ProgramImage:
 
 
 def identity(image: ProgramImage) -> str:
-    """Return a hash of all that an image is: its names, its configuration and its files."""
+    """Return a hash of an image's names, configuration and files."""
     return _identity(image, _config(image, _layer(image)))
 
 
 def archive(image: ProgramImage, folder: Path) -> Path:
-    """Return the image as `docker load` and containerd read it, below `folder`."""
+    """Return the image's archive below `folder`, for `docker load` and containerd."""
     layer = _layer(image)
     config = _config(image, layer)
     path = folder / f"{Path(image.path).name}-{_identity(image, config)[:16]}.tar"
@@ -118,7 +118,7 @@ def archive(image: ProgramImage, folder: Path) -> Path:
 
 
 def _identity(image: ProgramImage, config: bytes) -> str:
-    """Return a hash of an image's names and its configuration, which names its layer."""
+    """Return a hash of an image's names and configuration, which contains the layer's hash."""
     return hashlib.sha256("\n".join(image.names).encode() + b"\n" + config).hexdigest()
 
 

@@ -1,7 +1,7 @@
-"""Keeps kubelet's hands off settings of the whole machine.
+"""Keeps kubelet from changing sysctls of the whole machine.
 
-It writes some sysctls that no namespace has of its own, and refuses to run where they differ and
-cannot be written. Where a file with the value it wants lies over each, it finds nothing to do.
+Kubelet writes some sysctls that are not namespaced. If they differ and it cannot write them, it
+refuses to run. We mount a file with the wanted value over each, so that it need not write them.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ WANTED = {
 
 
 def guarding_script(folder: Path) -> str:
-    """Write the files and return the script that lays them over the sysctls of its namespace."""
+    """Write the files, and return the script that mounts them over sysctls in a namespace."""
     folder.mkdir(exist_ok=True)
     lines = []
     for name, value in WANTED.items():

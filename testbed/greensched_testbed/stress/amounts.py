@@ -70,10 +70,10 @@ async def amounts_by_meter(
     faults: list[str] = []
     if not ran:
         return found, ("no pod was seen to run and end",)
-    ended = [run for run in runs if run.end]
-    if len(ran) < len(ended):  # a sum without the missing pods would be too small
-        lost = ", ".join(run.job.name for run in ended if run.node not in meters.ground.nodes)
-        return found, (f"energy is not known: {lost or 'a pod'} ended on an unknown node",)
+    if lost := _lost(runs, meters.ground):  # a sum without these pods would be too small
+        return found, (f"energy is not known: {lost}",)
+    if never_ran := ", ".join(run.job.name for run in runs if run.never_ran):
+        faults.append(f"{never_ran} failed and never ran: the energy is that of the other Jobs")
     by_uid = {run.pod_uid: run for run in runs}
     with_gpus = any(by_uid[each.uid].job.gpus for each in ran)
     for meter in METERS:
@@ -108,6 +108,16 @@ async def _pieces(
     chosen = [each for each in POD_METERS if each.name == meter]
     measured = await measured_pods(meters.prometheus, pod_runs, with_gpus=with_gpus, meters=chosen)
     return None if measured is None else measured.pieces
+
+
+def _lost(runs: Sequence[JobRun], ground: Ground) -> str:
+    """Return which ended Jobs may have used energy that no meter can find, and why; "" if none."""
+    ended = [run for run in runs if run.end and not run.never_ran]
+    unseen = ", ".join(run.job.name for run in ended if run.started_at is None)
+    if unseen:
+        return f"{unseen} failed, may have run, and was not seen to start"
+    elsewhere = ", ".join(run.job.name for run in ended if run.node not in ground.nodes)
+    return f"{elsewhere} ended on an unknown node" if elsewhere else ""
 
 
 def _ran(run: JobRun, namespace: str, ground: Ground) -> Ran | None:

@@ -34,6 +34,15 @@ class JobRun:
     pod_name: str = ""
     pod_uid: str = ""
     why: str = ""  # why it waits or failed, as the cluster reports it
+    ended_unbound: bool = False  # its pod failed or is being deleted, and has no node
+
+    @property
+    def never_ran(self) -> bool:
+        """Whether it failed and no pod of it can have run.
+
+        A failed Job without a start is not enough: the watch of Jobs may be ahead of that of pods.
+        """
+        return self.end == "failed" and self.ended_unbound and self.bound_at is None
 
     @property
     def completion_s(self) -> float | None:
@@ -62,6 +71,7 @@ class _Meta(msgspec.Struct):
     name: str = ""
     uid: str = ""
     labels: dict[str, str] | None = None
+    deletionTimestamp: str = ""
 
 
 class _Spec(msgspec.Struct):
@@ -161,7 +171,9 @@ class JobLog:
 
 def _with_pod(run: JobRun, pod: Seen, now: float) -> JobRun:
     node = pod.spec.nodeName
-    has_started = pod.status.phase in ("Running", "Succeeded", "Failed")
+    has_started = bool(node) and pod.status.phase in ("Running", "Succeeded", "Failed")
+    # The API server binds no pod that is being deleted, so that such a pod never runs.
+    ended_unbound = not node and bool(pod.metadata.deletionTimestamp or _end_of(pod))
     return replace(
         run,
         bound_at=now if node and run.bound_at is None else run.bound_at,
@@ -170,6 +182,7 @@ def _with_pod(run: JobRun, pod: Seen, now: float) -> JobRun:
         pod_name=pod.metadata.name,
         pod_uid=pod.metadata.uid,
         why=_why(pod.status),
+        ended_unbound=ended_unbound,
     )
 
 

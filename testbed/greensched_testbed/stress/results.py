@@ -78,6 +78,7 @@ LINES: Mapping[str, FigureLine] = {
     "jobs": FigureLine("Jobs", "", _count(lambda run: True), is_compared=False),
     "completed": FigureLine("completed", "", _count(lambda run: run.end == "completed"), False),
     "failed": FigureLine("failed", "", _count(lambda run: run.end == "failed"), False),
+    "never_ran": FigureLine("of that never run", "", _count(lambda run: run.never_ran), False),
     "unfinished": FigureLine("not ended in time", "", _count(lambda run: not run.end), False),
     "missed_deadlines": FigureLine(
         "deadlines missed", "", _count(lambda run: run.has_missed), is_compared=False

@@ -111,7 +111,8 @@ def make_suite(options: SuiteOptions, room: Room) -> Suite:
     if not cores or not fills:
         raise BadInput(
             f"no stress Job fits: the smallest node offers {room.cores:g} cores and "
-            f"{room.memory_bytes / MIB:.0f} MiB; it needs 0.5 and 256"
+            f"{room.memory_bytes / MIB:.0f} MiB; it needs {_CORES[0] / _SHARE_OF_NODE:g} and "
+            f"{(_FILLED_MIB[0] + _PROGRAM_MEMORY / MIB) / _SHARE_OF_NODE:.0f}"
         )
     if options.gpu_jobs and not room.has_gpus:
         raise BadInput("--gpu-jobs: no node offers nvidia.com/gpu")

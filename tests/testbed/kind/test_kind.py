@@ -14,7 +14,7 @@ import yaml
 from greensched_testbed.errors import BuildFailed
 from greensched_testbed.kind import node_image
 from greensched_testbed.kind.layers import LayerEntry, compressed, write_image, write_layer
-from greensched_testbed.kind.runc_without_resource import reduce_what_is_named, reduced
+from greensched_testbed.kind.runc_without_resource import reduce_files, reduced
 
 OF_THE_TESTBED = re.compile(r"^from greensched_testbed\.(?:\w+\.)*(\w+) import", re.M)
 PROCESS = {
@@ -64,8 +64,8 @@ def test_both_a_containers_and_a_processs_file_are_reduced(tmp_path: Path) -> No
     bundle, process = tmp_path / "config.json", tmp_path / "process.json"
     bundle.write_text(json.dumps({"root": {}, "process": PROCESS}))
     process.write_text(json.dumps(PROCESS))
-    reduce_what_is_named(["--log", "x", "create", "--bundle", str(tmp_path), "one"])
-    reduce_what_is_named(["exec", "--process", str(process), "one"])
+    reduce_files(["--log", "x", "create", "--bundle", str(tmp_path), "one"])
+    reduce_files(["exec", "--process", str(process), "one"])
     assert json.loads(bundle.read_text()) == {"root": {}, "process": REDUCED}
     assert json.loads(process.read_text()) == REDUCED
 

@@ -14,8 +14,10 @@ from greensched_testbed.stress.suite import StressJob, StressKind
 JOB = StressJob("cpu-0", StressKind.CPU, 0.0, 1.0, 2**26, 0, 900, 6.0)
 
 
-def seen(status: dict[str, Any], node: str = "", name: str = "cpu-0") -> Seen:
-    meta = {"name": f"{name}-x7k", "uid": "u", "labels": {JOB_LABEL: name}}
+def seen(status: dict[str, Any], node: str = "", name: str = "cpu-0", deleted_at: str = "") -> Seen:
+    meta: dict[str, Any] = {"name": f"{name}-x7k", "uid": "u", "labels": {JOB_LABEL: name}}
+    if deleted_at:
+        meta["deletionTimestamp"] = deleted_at
     return msgspec.convert({"metadata": meta, "spec": {"nodeName": node}, "status": status}, Seen)
 
 
@@ -75,3 +77,33 @@ def test_a_jobs_times_are_those_at_which_the_watch_first_tells() -> None:
 def test_an_end_and_its_reason_are_told(event: Seen, end: str, why: str) -> None:
     run, log = run_of(event)
     assert (run.end, run.why, log.complete.is_set()) == (end, why, bool(end))
+
+
+@pytest.mark.parametrize(
+    ("events", "never_ran"),
+    [
+        pytest.param([seen({"phase": "Failed"})], True, id="its-pod-failed-without-a-node"),
+        pytest.param(
+            [seen({"phase": "Pending"}, deleted_at="2026-11-25T00:00:00Z"), failed_job()],
+            True, id="its-pod-was-deleted-before-it-had-a-node",
+        ),
+        pytest.param([failed_job()], False, id="its-pod-was-never-seen"),
+        pytest.param(
+            [seen({"phase": "Pending"}), failed_job()], False, id="its-pod-may-be-bound-since"
+        ),
+        pytest.param([waiting_for_an_image(), failed_job()], False, id="its-pod-had-a-node"),
+        pytest.param([seen({"phase": "Failed"}, "n1")], False, id="its-pod-failed-on-a-node"),
+        pytest.param(
+            [seen({"phase": "Pending"}, deleted_at="2026-11-25T00:00:00Z"),
+             seen({"phase": "Running"}, "n1"), failed_job()],
+            False, id="a-later-pod-ran",
+        ),
+    ],
+)  # fmt: skip
+def test_a_job_never_ran_only_if_its_pod_ended_without_a_node(
+    events: list[Seen], never_ran: bool
+) -> None:
+    run, log = run_of(*events)
+    assert (run.end, run.never_ran) == ("failed", never_ran)
+    assert not run.never_ran or run.started_at is None
+    assert log.complete.is_set()

@@ -64,3 +64,30 @@ async def test_what_still_runs_is_not_billed() -> None:
     running = replace(RUN, finished_at=None, end="")
     told, faults = await amounts_by_meter(meters(NODE), "ns", [running])
     assert (told, faults) == ({}, ("no pod was seen to run and end",))
+
+
+FAILED = replace(
+    RUN, job=replace(JOB, name="cpu-1"), bound_at=None, started_at=None, end="failed", node="",
+    pod_uid="u2",
+)  # fmt: skip
+
+
+async def test_a_job_that_never_ran_is_named_and_the_energy_of_the_others_kept() -> None:
+    never_ran = replace(FAILED, ended_unbound=True)
+    alone, _ = await amounts_by_meter(meters(NODE), "ns", [RUN])
+    amounts, faults = await amounts_by_meter(meters(NODE), "ns", [RUN, never_ran])
+    assert amounts == alone
+    assert faults == ("cpu-1 failed and never ran: the energy is that of the other Jobs",)
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        pytest.param(FAILED, id="its-pod-was-not-seen-to-end"),
+        pytest.param(replace(FAILED, bound_at=BEGAN_S, node="n1"), id="its-pod-had-a-node"),
+    ],
+)
+async def test_a_failed_job_that_may_have_run_makes_the_sum_unknown(failed: JobRun) -> None:
+    amounts, faults = await amounts_by_meter(meters(NODE), "ns", [RUN, failed])
+    assert amounts == {}
+    assert faults == ("energy is not known: cpu-1 failed, may have run, and was not seen to start",)

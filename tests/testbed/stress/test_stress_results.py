@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,16 @@ def test_who_did_less_work_seems_to_save_nothing() -> None:
     assert (ours["completed"].mean, ours["unfinished"].mean) == (1.0, 1.0)
     assert ours["missed_deadlines"].mean == 1.0, "what never ended is late"
     assert ours["energy_j"].change_pct is None
+
+
+def test_a_job_that_never_ran_is_counted_among_the_failed() -> None:
+    one = result(DEFAULT, 0, (10.0, None), energy(50.0))
+    done, waits = one.played.runs
+    failed = replace(waits, end="failed", ended_unbound=True)
+    figures = outcome(replace(one, played=replace(one.played, runs=(done, failed)))).figures
+    default = figures["default"]
+    assert (default["failed"].mean, default["never_ran"].mean) == (1.0, 1.0)
+    assert default["energy_j"].mean == 50.0
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The suite is the same for the same seed, fits its nodes, and is told as Jobs."""
 
 import os
+import re
 import subprocess
 from collections import Counter
 from dataclasses import replace
@@ -21,7 +22,14 @@ from greensched_testbed.stress.strategies import (
     order_of,
     parse_strategies,
 )  # fmt: skip
-from greensched_testbed.stress.suite import Room, StressJob, StressKind, SuiteOptions, make_suite
+from greensched_testbed.stress.suite import (
+    MIB,
+    Room,
+    StressJob,
+    StressKind,
+    SuiteOptions,
+    make_suite,
+)
 
 GIB = 2.0**30
 ROOM = Room(8.0, 32 * GIB, has_gpus=True)
@@ -79,6 +87,16 @@ def test_a_suite_wears_out_cpu_and_memory_and_some_of_it_may_wait() -> None:
 def test_what_fits_no_node_is_refused(options: SuiteOptions, room: Room, words: str) -> None:
     with pytest.raises(BadInput, match=words):
         make_suite(options, room)
+
+
+def test_a_refusal_names_the_smallest_node_that_fits() -> None:
+    with pytest.raises(BadInput, match=r"it needs \S+ and \d+$") as refused:
+        make_suite(SuiteOptions(), Room(0.1, 0.0))
+    cores, mib = map(float, re.findall(r"needs (\S+) and (\d+)", str(refused.value))[0])
+    assert make_suite(SuiteOptions(), Room(cores, mib * MIB)).jobs
+    for room in (Room(cores - 0.01, mib * MIB), Room(cores, mib * MIB - 1)):
+        with pytest.raises(BadInput):
+            make_suite(SuiteOptions(), room)
 
 
 CPU = StressJob("cpu-0", StressKind.CPU, 0.0, 2.0, 2**26, 0, 900, 6.0, deadline_s=100.0)
