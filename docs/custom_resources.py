@@ -13,13 +13,13 @@ from greensched_operator.objects import green_policy, job_power_profile
 from greensched_operator.objects.custom_fields import FieldDefinition, FieldKind, SchemaRule
 
 PAGE = "docs/green-policy.md"
-# Whose definition has a spec of ours, and where that is defined. A new resource is one line.
+# Definition files with a generated spec; kind and code of each. A new resource is one line.
 SPECS: Mapping[Path, tuple[str, FieldDefinition]] = {
     DEFINITION: ("GreenPolicy", green_policy.SPEC),
     DEFINITION.with_name("jobpowerprofiles.yaml"): ("JobPowerProfile", job_power_profile.SPEC),
 }
 _HEAD = ("field of `spec`", "unit", "default", "meaning")
-# What is between the comment and `status` is written here.
+# This module writes the part between the comment and `status`.
 _SPEC = re.compile(r"(?ms)^( +)(# Written by `make docs`[^\n]*\n)\1spec:\n.*?(?=^\1status:\n)")
 _ROWS = re.compile(r"(?:[|].*\n)*")
 _WIDTH = 100
@@ -28,14 +28,14 @@ Fields = Mapping[str, FieldDefinition]  # of an object, by attribute
 
 
 class Dumper(yaml.SafeDumper):
-    """Indents lists as the rest of the definitions, and writes twice what stands twice."""
+    """Indents lists like the rest of the definitions, and writes no aliases."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         """Indent lists too."""
         super().increase_indent(flow, False)
 
     def ignore_aliases(self, data: object) -> bool:
-        """Return that nothing is written as an alias."""
+        """Return True: write every value in full."""
         return True
 
 
@@ -54,13 +54,13 @@ def definition(text: str, spec: FieldDefinition) -> str:
 
 
 def schema_of(about: FieldDefinition) -> dict[str, Any]:
-    """Return a field's schema, as the definition of a custom resource takes it."""
-    told: dict[str, Any] = {"type": about.kind.schema["type"]}
+    """Return a field's schema for the definition of a custom resource."""
+    schema: dict[str, Any] = {"type": about.kind.schema["type"]}
     if about.default is not None:
-        told["default"] = about.default
+        schema["default"] = about.default
     if about.meaning:
-        told["description"] = about.meaning
-    return {**told, **_schema_of_kind(about.kind)}
+        schema["description"] = about.meaning
+    return {**schema, **_schema_of_kind(about.kind)}
 
 
 def _schema_of_kind(kind: FieldKind[Any]) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def _rule(rule: SchemaRule) -> dict[str, str]:
 
 
 def resource_tables(page: str) -> str:
-    """Return the page with a table of each resource's fields; raise ValueError without a place."""
+    """Return the page with a table of each resource's fields; raise ValueError without its mark."""
     for name, spec in SPECS.values():
         comment = f"<!-- The fields of a {name}, written by `make docs`; changes are lost. -->\n\n"
         before, found, behind = page.partition(comment)
@@ -98,7 +98,7 @@ def _table(spec: FieldDefinition) -> Iterator[tuple[str, ...]]:
 
 
 def _rows(below: Fields | None, before: str, shown: list[Fields]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each field, those of an object behind it; the same fields are shown once."""
+    """Yield a row for each field, then its own fields; the same fields are shown once."""
     if below is None or below in shown:
         return
     shown.append(below)

@@ -1,4 +1,4 @@
-"""The providers' part of the GridSignal's definition, by the types of their entries."""
+"""The providers' part of the GridSignal's definition, from the types of their entries."""
 
 import re
 import textwrap
@@ -40,7 +40,7 @@ def grid_signals(text: str) -> str:
 
 
 def _lines(lines: list[str]) -> Iterator[str]:
-    depth: int | None = None  # of the part that is written anew
+    depth: int | None = None  # indentation of the part that is replaced
     for line in lines:
         if depth is not None and len(line) - len(line.lstrip()) > depth:
             continue
@@ -59,21 +59,21 @@ def _written(schema: Mapping[str, Any]) -> str:
 def _entry(kind: SignalKind) -> dict[str, Any]:
     names = list(PROVIDERS[kind])
     are_there = ", ".join(f"has(self.{name})" for name in names)
-    told = (
+    message = (
         f"name exactly one provider in each entry of {kind}: {', '.join(names[:-1])} or "
         f"{names[-1]}; begin a new entry (with -) for the next one"
     )
     rule = f"[{are_there}].filter(named, named).size() == 1"
     return {
         "type": "object",
-        "x-kubernetes-validations": [{"rule": rule, "message": told}],
+        "x-kubernetes-validations": [{"rule": rule, "message": message}],
         "properties": {name: _provider(each) for name, each in PROVIDERS[kind].items()},
     }
 
 
 def _provider(provider: type[Provider]) -> dict[str, Any]:
     schema = msgspec.json.schema(provider)
-    checks = [{"rule": rule, "message": told} for rule, told in getattr(provider, "checks", ())]
+    checks = [{"rule": rule, "message": message} for rule, message in getattr(provider, "checks", ())]
     more = {"x-kubernetes-validations": checks} if checks else {}
     return _structural({**schema, **more}, schema["$defs"])
 
