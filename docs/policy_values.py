@@ -31,7 +31,9 @@ def policy_spec(text: str) -> dict[str, Any]:
     (version,) = yaml.safe_load(text)["spec"]["versions"]
     spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
     fields = {name: field for name, field in spec["properties"].items() if name != "mode"}
-    description = "Written by `make docs` from files/crds; the API server checks the rest. No mode here."
+    description = (
+        "Written by `make docs` from files/crds; the API server checks the rest. No mode here."
+    )
     return {"description": description, **_schema({**spec, "properties": fields})}
 
 

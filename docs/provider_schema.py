@@ -73,7 +73,9 @@ def _entry(kind: SignalKind) -> dict[str, Any]:
 
 def _provider(provider: type[Provider]) -> dict[str, Any]:
     schema = msgspec.json.schema(provider)
-    checks = [{"rule": rule, "message": message} for rule, message in getattr(provider, "checks", ())]
+    checks = [
+        {"rule": rule, "message": message} for rule, message in getattr(provider, "checks", ())
+    ]
     more = {"x-kubernetes-validations": checks} if checks else {}
     return _structural({**schema, **more}, schema["$defs"])
 
