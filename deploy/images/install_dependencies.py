@@ -20,7 +20,7 @@ from pathlib import Path
 # Files that an image does not need: pattern and content. Sizes are for x86-64, with bytecode.
 LEFT_OUT: Mapping[str, str] = {
     "bin": "command lines",
-    "onnxruntime/capi/libonnxruntime.so.*": "29 MB: the library for C; the Python module has its own",
+    "onnxruntime/capi/libonnxruntime.so.*": "29 MB: the library for C; Python's module has its own",
     "onnxruntime/transformers": "5 MB: optimises language models",
     "onnxruntime/quantization": "2 MB: makes models smaller",
     "onnxruntime/tools": "1 MB: converts models",
@@ -57,9 +57,7 @@ def platform_options(target_arch: str, machine: str) -> list[str]:
     """Return pip's options for wheels of a processor; none if it is the builder's own."""
     wanted = _MACHINES.get(target_arch, machine)
     if target_arch and target_arch not in _MACHINES:
-        raise SystemExit(
-            f"TARGETARCH={target_arch} is not known: use one of {', '.join(_MACHINES)}"
-        )
+        raise SystemExit(f"TARGETARCH={target_arch} is unknown: use one of {', '.join(_MACHINES)}")
     if wanted == machine:
         return []
     return [part for libc in _LIBCS for part in ("--platform", f"{libc}_{wanted}")]
