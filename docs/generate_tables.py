@@ -170,8 +170,8 @@ def run_folder_page() -> str:
         "- **Times** are seconds since the scenario's start.\n"
         "- **Money** is in the scenario's currency.\n"
         "- **A missing value** is an empty cell, never a number.\n"
-        "- **Units.** `count` is how many there are, and `which` is the number of one thing. These "
-        "are whole numbers; all others need not be. `1` is a ratio without a unit.",
+        "- **Units.** `count` is a number of things; `which` identifies one of them by its number. "
+        "Both are whole numbers. `1` is a ratio without a unit.",
         run_folder_tables(),
     ]
     return "\n\n".join(parts) + "\n"
