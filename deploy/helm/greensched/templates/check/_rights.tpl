@@ -11,9 +11,9 @@ the name, not even the release's namespace. Helm 4 takes over an existing object
 {{- $grants := list -}}
 {{- $names := dict "controller" (include "greensched.controllerName" .) "webhook" (include "greensched.webhookName" .) "releaser" (include "greensched.releaserName" .) -}}
 {{- range $process, $name := $names -}}
-{{- $told := dict "root" $ "switch" "greensched-emergency-release" "name" $name -}}
+{{- $context := dict "root" $ "switch" "greensched-emergency-release" "name" $name -}}
 {{- range $kind, $where := dict "ClusterRole" "" "Role" $.Release.Namespace -}}
-{{- $rules := include (printf "greensched.%s.%s" $process $kind) $told | fromYamlArray -}}
+{{- $rules := include (printf "greensched.%s.%s" $process $kind) $context | fromYamlArray -}}
 {{- $grants = append $grants (dict "account" $name "account_namespace" $.Release.Namespace "namespace" $where "rules" $rules) -}}
 {{- end -}}
 {{- end -}}
