@@ -1,7 +1,7 @@
 """Builds the website: `make site`.
 
-The pages of `zensical.toml` are copied with all that they link to, in the folders that they have
-here, so a link that holds on GitHub holds on the site.
+The pages of `zensical.toml` and the files that they link to are copied into the same folder
+structure, so that links that work on GitHub work on the site.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def linked(page: Path) -> set[Path]:
 
 
 def gather() -> None:
-    """Copy all pages, the files that they link to, and what the site itself needs."""
+    """Copy all pages, the files that they link to, and the site's own files."""
     shutil.rmtree(SOURCE, ignore_errors=True)
     named = {ROOT / page for page in navigation()}
     for path in named.union((ROOT / "docs" / "site").iterdir(), *map(linked, named)):
@@ -61,7 +61,7 @@ def numbers(version: str) -> list[int]:
 
 
 def publish(version: str) -> None:
-    """Put the built pages beside those of other versions; the one built last opens first."""
+    """Copy the built pages beside those of other versions; the start page opens them."""
     shutil.rmtree(SITE / version, ignore_errors=True)
     shutil.copytree(BUILT, SITE / version)
     versions = [path.name for path in SITE.iterdir() if path.is_dir()]
@@ -72,7 +72,7 @@ def publish(version: str) -> None:
 
 
 def main() -> None:
-    """Build the site of one version. Exits with the generator's status where a link is broken."""
+    """Build the site of one version. Exits with the generator's status if a link is broken."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--version", default=project["version"])

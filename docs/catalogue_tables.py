@@ -1,4 +1,4 @@
-"""Tables of what is added by one file and one line: rules, trace formats, meters, providers."""
+"""Tables of rules, trace formats, meters and providers, from their catalogues."""
 
 import inspect
 import re
@@ -27,7 +27,7 @@ _SHAPE = re.compile(r",? \[B,\w+\]")
 
 
 def policies_page(page: str) -> str:
-    """Return docs/policies.md with a row for each rule; those that are there stay as they are."""
+    """Return docs/policies.md with a row for each rule; existing rows stay unchanged."""
     queues = {name: ORDER_RULES[queue.order] for name, queue in QUEUES.items()}
     page = _with_rows(page, "Order", queues, "any that fits", "")
     page = _with_rows(page, "Rules", WHERE_RULES, "")

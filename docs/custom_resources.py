@@ -33,7 +33,7 @@ SPECS: Mapping[Path, Resource] = {
     ),
 }
 _HEAD = ("field of `spec`", "unit", "default", "meaning")
-# What is between the comment and `status` is written here.
+# This module writes the part between the comment and `status`.
 _SPEC = re.compile(r"(?ms)^( +)(# Written by `make docs`[^\n]*\n)\1spec:\n.*?(?=^\1status:\n)")
 _ROWS = re.compile(r"(?:[|].*\n)*")
 _WIDTH = 100
@@ -42,14 +42,14 @@ Fields = Mapping[str, FieldDefinition]  # of an object, by attribute
 
 
 class Dumper(yaml.SafeDumper):
-    """Indents lists as the rest of the definitions, and repeats instead of using aliases."""
+    """Indents lists like the rest of the definitions, and writes no aliases."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         """Indent lists too."""
         super().increase_indent(flow, False)
 
     def ignore_aliases(self, data: object) -> bool:
-        """Return that nothing is written as an alias."""
+        """Return True: write every value in full."""
         return True
 
 
@@ -76,13 +76,13 @@ def definition(text: str, spec: FieldDefinition) -> str:
 
 
 def schema_of(about: FieldDefinition) -> dict[str, Any]:
-    """Return a field's schema, as the definition of a custom resource takes it."""
-    told: dict[str, Any] = {"type": about.kind.schema["type"]}
+    """Return a field's schema for the definition of a custom resource."""
+    schema: dict[str, Any] = {"type": about.kind.schema["type"]}
     if about.default is not None:
-        told["default"] = about.default
+        schema["default"] = about.default
     if about.meaning:
-        told["description"] = about.meaning
-    return {**told, **_schema_of_kind(about.kind)}
+        schema["description"] = about.meaning
+    return {**schema, **_schema_of_kind(about.kind)}
 
 
 def _schema_of_kind(kind: FieldKind[Any]) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _table(spec: FieldDefinition) -> Iterator[tuple[str, ...]]:
 
 
 def _rows(below: Fields | None, before: str, shown: list[Fields]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each field, those of an object behind it; the same fields are shown once."""
+    """Yield a row for each field, then its own fields; the same fields are shown once."""
     if below is None or below in shown:
         return
     shown.append(below)

@@ -1,6 +1,6 @@
-"""Writes docs' tables, definitions of custom resources, the chart's lists and some examples.
+"""Writes the tables in docs/, definitions of custom resources, chart schema and some examples.
 
-`--check` only compares.
+`--check` only compares them with the files.
 """
 
 import json
@@ -70,10 +70,10 @@ _BOUNDS = {
 
 
 def main(arguments: list[str]) -> int:
-    """Write the pages, or with --check say which are stale; return the exit status."""
+    """Write the files, or with --check name the stale ones; return the exit status."""
     if arguments != ["--check"] and _read(ROOT / RULE_NAMES) != rule_names():
         (ROOT / RULE_NAMES).write_text(rule_names(), encoding="utf-8")
-        # The fields of GreenPolicies were defined with the names before: once more, with these.
+        # This process defined the fields of GreenPolicies with the old names: run again.
         return subprocess.call([sys.executable, "-m", "docs.generate_tables"], cwd=ROOT)
     definitions = {
         str(path): definition(_read(ROOT / path), resource.spec) for path, resource in SPECS.items()
@@ -105,7 +105,7 @@ def main(arguments: list[str]) -> int:
 
 
 def chart_schema(text: str, green_policies: str) -> str:
-    """Return the schema of the chart's values with what catalogue and GreenPolicies know."""
+    """Return the schema of the chart's values with policy names and the GreenPolicy's spec."""
     schema = json.loads(text)
     schema["properties"]["policy"]["properties"]["spec"] = policy_spec(green_policies)
     settings = schema["properties"]["extender"]["properties"]["settings"]["properties"]
@@ -119,11 +119,11 @@ def settings_page() -> str:
     parts = [
         GENERATED,
         "# Settings",
-        "Each is set by a flag, else by its environment variable, else by a line in the YAML file "
-        "that the component's `…_CONFIG_FILE` names, else by its default. Names in the file are "
-        "those of the first column; a flag has dashes: `--listen-port=8888`. Lists and maps in a "
-        "variable are written as JSON. All faults are reported at once, at start-up; the chart "
-        "sets these through its values.",
+        "A setting comes from the first of these that sets it: a flag, its environment variable, "
+        "a line in the YAML file that the component's `…_CONFIG_FILE` names, its default. Names in "
+        "the file are those of the first column; a flag has dashes: `--listen-port=8888`. Lists "
+        "and maps in a variable are JSON. A component reports all faults at once when it starts. "
+        "In a cluster, the chart's values set the settings.",
     ]
     for component, kind in SETTINGS.items():
         parts += [f"## {component}", _settings_table(kind)]
@@ -135,9 +135,9 @@ def metrics_page() -> str:
     parts = [
         GENERATED,
         "# Metrics",
-        "Units are base units and stand in the name. Labels are aggregates: never a series per "
-        "pod or per node. Where a label's values are known beforehand they are listed, and their "
-        "series start at 0.",
+        "Names contain the unit, which is a base unit. Labels are aggregates: there is never a "
+        "series per pod or per node. If a label's values are known in advance, the table lists "
+        "them, and their series start at 0.",
     ]
     for component, create in METRICS.items():
         parts += [f"## {component}", _metrics_table(create)]
@@ -145,12 +145,12 @@ def metrics_page() -> str:
 
 
 def scenarios_page(written: str) -> str:
-    """Return the page of scenario files: what is written by hand, then the tables."""
+    """Return the page of scenario files: the part written by hand, then the tables."""
     return f"{written.partition(GENERATED)[0]}{GENERATED}\n\n{scenario_tables()}\n"
 
 
 def ledger_page(written: str) -> str:
-    """Return the page of the ledger: what is written by hand, then the table of its columns."""
+    """Return the page of the ledger: the part written by hand, then the table of its columns."""
     types = {"Text": "text", "Double": "number", "Boolean": "true or false"}
     rows = ((f"`{n}`", types[a.type.__name__], a.meaning) for n, a in COLUMNS.items())
     columns = table(("column", "type", "meaning"), rows)
@@ -158,7 +158,7 @@ def ledger_page(written: str) -> str:
 
 
 def run_folder_page() -> str:
-    """Return the page of every column of every table in a run's folder."""
+    """Return the page with every column of every table in a run's folder."""
     parts = [
         GENERATED,
         "# Tables of a run",
@@ -167,15 +167,15 @@ def run_folder_page() -> str:
         "- **Times** are seconds since the scenario's start.\n"
         "- **Money** is in the scenario's currency.\n"
         "- **A missing value** is an empty cell, never a number.\n"
-        "- **Units.** `count` is how many there are, and `which` is the number of one thing. These "
-        "are whole numbers; all others need not be. `1` is a ratio without a unit.",
+        "- **Units.** `count` is a number of things; `which` identifies one of them by its number. "
+        "Both are whole numbers. `1` is a ratio without a unit.",
         run_folder_tables(),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 class _RecordingRegistry(CollectorRegistry):
-    """Remembers its collectors: a labelled metric without a series yet shows in no exposition."""
+    """Keeps its collectors, because a labelled metric without series is in no exposition."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -210,7 +210,7 @@ def _metrics_table(create: Callable[[CollectorRegistry], object]) -> str:
     rows = []
     for collector in registry.collectors:
         for family in collector.collect():
-            # prometheus_client tells a metric's label names nowhere else.
+            # prometheus_client gives a metric's label names nowhere else.
             names: Iterable[str] = getattr(collector, "_labelnames", ())
             suffix = "_total" if family.type == "counter" else ""
             values = {

@@ -1,11 +1,11 @@
-"""Tables of Markdown, and where they stand in a page that is otherwise written by hand."""
+"""Markdown tables, and their insertion into pages that are otherwise written by hand."""
 
 import re
 from collections.abc import Iterable
 
 
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """Return a table; whatever is in its cells stands on one line."""
+    """Return a table; the text of each cell is joined into one line."""
     lines = [head, tuple("---" for _ in head), *rows]
     return "\n".join(row(line) for line in lines)
 
@@ -16,7 +16,7 @@ def row(cells: Iterable[str]) -> str:
 
 
 def with_table(page: str, name: str, text: str) -> str:
-    """Return a page with `text` between its two marks of that name; raise ValueError without."""
+    """Return a page with `text` between its marks of that name; raise ValueError without marks."""
     begin, end = f"<!-- {name}: written by `make docs` -->", f"<!-- end of {name} -->"
     place = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     if not place.search(page):

@@ -1,7 +1,7 @@
-"""What values.schema.json says of `policy.spec`: the rules of the GreenPolicy's definition.
+"""The schema of `policy.spec` in values.schema.json, from the GreenPolicy's definition.
 
-What a schema of values cannot say, such as that two fields belong together, is left out: the API
-server checks it.
+Rules that such a schema cannot express, such as rules for two fields together, are left out: the
+API server checks them.
 """
 
 import json
@@ -27,12 +27,14 @@ _NEEDED = re.compile(r"has\(self\.(\w+)\)")
 
 
 def policy_spec(text: str) -> dict[str, Any]:
-    """Return the schema of `policy.spec` by the definition of GreenPolicies, YAML."""
+    """Return the schema of `policy.spec` from the definition of GreenPolicies (YAML)."""
     (version,) = yaml.safe_load(text)["spec"]["versions"]
     spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
     fields = {name: field for name, field in spec["properties"].items() if name != "mode"}
-    told = "Written by `make docs` from files/crds; the API server checks the rest. No mode here."
-    return {"description": told, **_schema({**spec, "properties": fields})}
+    description = (
+        "Written by `make docs` from files/crds; the API server checks the rest. No mode here."
+    )
+    return {"description": description, **_schema({**spec, "properties": fields})}
 
 
 def _schema(field: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,7 +54,7 @@ def _schema(field: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _add(schema: dict[str, Any], claim: str) -> None:
-    """Add what one claim of a rule (CEL) demands, where a schema has a word for it."""
+    """Add the requirement of one claim of a rule (CEL), if a schema can express it."""
     if found := _PATTERN.fullmatch(claim):
         if "pattern" in schema:
             schema.setdefault("allOf", []).append({"pattern": found[1]})

@@ -32,21 +32,23 @@ def grid_signal_spec() -> FieldDefinition:
 def _entry(kind: SignalKind) -> dict[str, Any]:
     names = list(PROVIDERS[kind])
     are_there = ", ".join(f"has(self.{name})" for name in names)
-    told = (
+    message = (
         f"name exactly one provider in each entry of {kind}: {', '.join(names[:-1])} or "
         f"{names[-1]}; begin a new entry (with -) for the next one"
     )
     rule = f"[{are_there}].filter(named, named).size() == 1"
     return {
         "type": "object",
-        "x-kubernetes-validations": [{"rule": rule, "message": told}],
+        "x-kubernetes-validations": [{"rule": rule, "message": message}],
         "properties": {name: _provider(each) for name, each in PROVIDERS[kind].items()},
     }
 
 
 def _provider(provider: type[Provider]) -> dict[str, Any]:
     schema = msgspec.json.schema(provider)
-    checks = [{"rule": rule, "message": told} for rule, told in getattr(provider, "checks", ())]
+    checks = [
+        {"rule": rule, "message": message} for rule, message in getattr(provider, "checks", ())
+    ]
     more = {"x-kubernetes-validations": checks} if checks else {}
     return _structural({**schema, **more}, schema["$defs"])
 

@@ -1,4 +1,4 @@
-"""What policies/…/rules/names.py says: the names of the catalogue, for who has no numpy."""
+"""The text of policies/…/rules/names.py: the catalogue's names, for code without numpy."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The tables of docs/run-folder.md: every column in a run's folder, from what writes them."""
+"""The tables of docs/run-folder.md: every column in a run's folder, from its definition."""
 
 from collections.abc import Sequence
 

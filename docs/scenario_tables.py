@@ -1,4 +1,4 @@
-"""The tables of docs/scenarios.md: all that a scenario file may hold, from its schema."""
+"""The tables of docs/scenarios.md: all fields of a scenario file, from its schema."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ Schema = Mapping[str, Any]
 _BOUNDS = {"minimum": "≥ {}", "exclusiveMinimum": "> {}", "maximum": "≤ {}"}
 _VARIANTS = ("anyOf", "oneOf")
 _WORDS = {"string": "text", "boolean": "true or false", "number": "number"}
-_LARGEST = 1e6  # limits from here on only keep out what would not fit into memory
+_LARGEST = 1e6  # higher limits only protect memory and are not shown
 
 
 def scenario_tables() -> str:
@@ -32,7 +32,7 @@ def scenario_tables() -> str:
 
 
 def _places(whole: Schema) -> dict[str, list[str]]:
-    """Return where each part stands in the file, in the file's order; the file itself is ""."""
+    """Return the places of each part in the file, in its order; the file itself is ""."""
     found: dict[str, list[str]] = {"": []}
 
     def visit(part: Schema, place: str) -> None:
@@ -48,7 +48,7 @@ def _places(whole: Schema) -> dict[str, list[str]]:
 
 
 def _parts(kind: Schema) -> Iterator[tuple[str, str]]:
-    """Yield the parts that a field leads to, and what its place ends with."""
+    """Yield the parts that a field refers to, each with the suffix of its place."""
     if "$ref" in kind:
         yield kind["$ref"].rpartition("/")[2], ""
     for variants in _VARIANTS:

@@ -1,4 +1,4 @@
-"""The manifests of examples/stress/, for those who have kubectl alone: a suite as plain Jobs."""
+"""The manifests of examples/stress/, for users of kubectl alone: a suite as plain Jobs."""
 
 from collections.abc import Mapping
 from typing import Any

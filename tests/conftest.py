@@ -1,7 +1,7 @@
 """Fixtures shared by every component's tests: one real control plane for the whole run.
 
-`GREENSCHED_KUBECONFIG` names another cluster: then tests that need no more than an API server run
-there, and those that need a control plane of our own are skipped.
+With `GREENSCHED_KUBECONFIG`, tests that need only an API server run on that cluster, and tests that
+need their own control plane are skipped.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ from greensched_testbed.creating import exists
 from greensched_testbed.errors import BuildFailed
 from greensched_testbed.kueue import running_kueue
 
-# A shell's background job is started with SIGINT ignored, and hands that on to its children; then
-# no test could interrupt what it started.
+# A shell starts background jobs with SIGINT ignored, and their children inherit that: no test could
+# interrupt a process that it started.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Of `make fuzz`; all else tries the same examples in every run (pyproject.toml).
+# For `make fuzz`; other runs always try the same examples (pyproject.toml).
 settings.register_profile("new", max_examples=1000, deadline=None)
 
 FOREIGN_KUBECONFIG = os.environ.get("GREENSCHED_KUBECONFIG")
@@ -43,7 +43,7 @@ _SERVICE_ACCOUNT_TIMEOUT_S = 30.0
 
 @pytest.fixture(scope="session")
 def control_plane() -> Iterator[ControlPlane]:
-    """A control plane with kwok and a default scheduler, built on first use."""
+    """Run a control plane with kwok and a default scheduler, built on first use."""
     if FOREIGN_KUBECONFIG:
         pytest.skip("needs a control plane of our own, and GREENSCHED_KUBECONFIG names another")
     with ControlPlane() as running:
@@ -52,7 +52,7 @@ def control_plane() -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def api_access(request: pytest.FixtureRequest) -> ApiAccess:
-    """The access to the cluster under test: ours, or the one of GREENSCHED_KUBECONFIG."""
+    """Return access to the cluster under test: ours, or that of GREENSCHED_KUBECONFIG."""
     if FOREIGN_KUBECONFIG:
         return ApiAccess.from_kubeconfig(Path(FOREIGN_KUBECONFIG))
     ours: ControlPlane = request.getfixturevalue("control_plane")
@@ -61,20 +61,20 @@ def api_access(request: pytest.FixtureRequest) -> ApiAccess:
 
 @pytest_asyncio.fixture
 async def api(api_access: ApiAccess) -> AsyncIterator[ApiClient]:
-    """A client of the cluster under test."""
+    """Return a client of the cluster under test."""
     async with ApiClient(api_access) as client:
         yield client
 
 
 @pytest_asyncio.fixture
 async def namespace(api: ApiClient, request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    """A namespace of this test's own, with its default service account."""
+    """Create a namespace for this test, with its default service account."""
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:40].strip("-")
     name = f"{words}-{uuid.uuid4().hex[:6]}"
     await api.create("/api/v1/namespaces", json.dumps({"metadata": {"name": name}}).encode())
     async with asyncio.timeout(_SERVICE_ACCOUNT_TIMEOUT_S):
         account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-        while not await exists(api, account):  # nothing tells us: we poll
+        while not await exists(api, account):  # there is no event to wait for
             await asyncio.sleep(0.05)
     yield name
     await api.delete(f"/api/v1/namespaces/{name}")
@@ -82,13 +82,13 @@ async def namespace(api: ApiClient, request: pytest.FixtureRequest) -> AsyncIter
 
 @pytest.fixture(scope="session")
 def repository() -> Path:
-    """The root of the checkout."""
+    """Return the root of the checkout."""
     return Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="session")
 def compiled_engine() -> None:
-    """Machine code of the simulator's engine: where several processes need it, one makes it."""
+    """Compile the simulator's engine; of several processes, only one does so."""
     folder = user_cache_path("greensched", ensure_exists=True)
     with open(folder / "compiling", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -103,7 +103,7 @@ def _engine(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="module")
 def kueue(control_plane: ControlPlane) -> Iterator[None]:
-    """Kueue's controller, while a module's tests run."""
+    """Run Kueue's controller during a module's tests."""
     try:
         with running_kueue(control_plane):
             yield
@@ -116,7 +116,7 @@ SERVER_FIXTURES = {"control_plane", "api_access"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts the control plane, and run unit tests first: they fail soonest."""
+    """Mark tests that start the control plane, and run unit tests first: they fail soonest."""
     for item in items:
         if SERVER_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker("controlplane")
@@ -126,16 +126,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _turn(item: pytest.Item) -> int:
-    """Unit tests come first: they fail soonest. A day takes longest, so that a worker begins it."""
+    """Return a sort key: unit tests first, but days first for workers, as they take longest."""
     if "faults" in item.path.parts:
         return -1 if "PYTEST_XDIST_WORKER" in os.environ else 2
     return any(item.get_closest_marker(name) for name in SERVER_MARKERS)
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]  # the package has no types
-    """Gives each worker whole files, and all days to one.
+    """Gives each worker whole files, and all days to one worker.
 
-    Two days on two cores at a time would be late for want of cores alone.
+    Two days at a time on two cores would be late only for lack of cores.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -143,5 +143,5 @@ class ByFile(LoadFileScheduling):  # type: ignore[misc]  # the package has no ty
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
-    """Have tests handed out by file."""
+    """Return the scheduler that distributes tests by file."""
     return ByFile(config, log)

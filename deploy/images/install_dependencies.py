@@ -1,9 +1,10 @@
-"""Installs pinned dependencies into an image, without what none of its processes imports.
+"""Installs pinned dependencies into an image, without files that none of its processes imports.
 
     python install_dependencies.py REQUIREMENTS FOLDER
 
-Run by the Dockerfile in a stage of the builder's own processor. TARGETARCH (amd64, arm64), which
-BuildKit and buildah set, names the image's: wheels of another one are chosen, nothing of them runs.
+The Dockerfile runs it in a stage of the builder's own processor. TARGETARCH (amd64, arm64), which
+BuildKit and buildah set, names the image's processor: pip chooses wheels for it, and none of their
+programs runs.
 """
 
 import compileall
@@ -16,11 +17,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-# What an image can do without: each pattern with what it is. Sizes with their bytecode, x86-64.
+# Files that an image does not need: pattern and content. Sizes are for x86-64, with bytecode.
 LEFT_OUT: Mapping[str, str] = {
-    "bin": "command lines, of which an image needs none",
+    "bin": "command lines",
     "onnxruntime/capi/libonnxruntime.so.*": "29 MB: the library for C; Python's module has its own",
-    "onnxruntime/transformers": "5 MB: optimises models of language",
+    "onnxruntime/transformers": "5 MB: optimises language models",
     "onnxruntime/quantization": "2 MB: makes models smaller",
     "onnxruntime/tools": "1 MB: converts models",
     "onnxruntime/datasets": "examples",
@@ -31,21 +32,21 @@ LEFT_OUT: Mapping[str, str] = {
     "**/*.[ch]": "0.5 MB: sources in C",
     "**/*.px[di]": "sources in Cython",
     "**/*.pyx": "1 MB: sources in Cython",
-    "google": "3 MB: protobuf, which onnxruntime's tools for models need, and its sessions do not",
-    "flatbuffers": "which onnxruntime's tools for models need, and its sessions do not",
-    "sqlalchemy/*/*_cy.*.so": "9 MB: what the ledger takes in a second is the same without",
-    "sqlalchemy/ext": "1 MB: asks for the mapper",
-    "sqlalchemy/orm": "5 MB: the mapper of objects; the ledger writes rows",
-    "sqlalchemy/testing": "2 MB: tests of databases",
+    "google": "3 MB: protobuf, which only onnxruntime's model tools need",
+    "flatbuffers": "only onnxruntime's model tools need it",
+    "sqlalchemy/*/*_cy.*.so": "9 MB: the ledger is as fast without",
+    "sqlalchemy/ext": "1 MB: needs the mapper",
+    "sqlalchemy/orm": "5 MB: the object mapper; the ledger writes rows",
+    "sqlalchemy/testing": "2 MB: database tests",
     "sqlalchemy/dialects/mssql": "the ledger is in SQLite or PostgreSQL",
     "sqlalchemy/dialects/mysql": "the ledger is in SQLite or PostgreSQL",
     "sqlalchemy/dialects/oracle": "the ledger is in SQLite or PostgreSQL",
-    "duckdb/experimental": "1 MB: an interface like Spark's",
+    "duckdb/experimental": "1 MB: an interface like that of Spark",
     "**/tests": "8 MB: packages' own tests",
-    "**/*.pyi": "2 MB: types, for checkers",
+    "**/*.pyi": "2 MB: types, for type checkers",
 }
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
-# pip takes a name of a platform as it is, and no older one with it.
+# pip accepts only the given platform names, and does not add older ones.
 _LIBCS = (
     "manylinux_2_34", "manylinux_2_31", "manylinux_2_28", "manylinux_2_27", "manylinux_2_26",
     "manylinux_2_24", "manylinux_2_17", "manylinux2014", "manylinux_2_12", "manylinux_2_5",
@@ -53,17 +54,17 @@ _LIBCS = (
 
 
 def platform_options(target_arch: str, machine: str) -> list[str]:
-    """Return pip's options for wheels of a processor, none where it is the builder's own."""
+    """Return pip's options for wheels of a processor; none if it is the builder's own."""
     wanted = _MACHINES.get(target_arch, machine)
     if target_arch and target_arch not in _MACHINES:
-        raise SystemExit(f"TARGETARCH={target_arch}: name one of {', '.join(_MACHINES)}")
+        raise SystemExit(f"TARGETARCH={target_arch} is unknown: use one of {', '.join(_MACHINES)}")
     if wanted == machine:
         return []
     return [part for libc in _LIBCS for part in ("--platform", f"{libc}_{wanted}")]
 
 
 def leave_out(folder: Path) -> None:
-    """Remove what no process of an image imports."""
+    """Remove files that no process of an image imports."""
     for pattern in LEFT_OUT:
         for found in sorted(folder.glob(pattern)):
             if found.is_dir():
@@ -73,9 +74,9 @@ def leave_out(folder: Path) -> None:
 
 
 def install(requirements: Path, folder: Path) -> None:
-    """Install all that a file pins, each checked by its hash, and compile it.
+    """Install the packages that a file pins, checked by hash, and compile them.
 
-    unchecked-hash: the compiled files stay valid whatever times a layer gives to the sources.
+    unchecked-hash: the compiled files stay valid if an image layer changes the sources' times.
     """
     options = platform_options(os.environ.get("TARGETARCH", ""), platform.machine())
     subprocess.run(
@@ -90,11 +91,11 @@ def install(requirements: Path, folder: Path) -> None:
     leave_out(folder)
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     if not compileall.compile_dir(folder, quiet=1, invalidation_mode=mode):
-        raise SystemExit(f"{folder}: not all of it compiles")
+        raise SystemExit(f"{folder}: a file could not be compiled")
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Install what the command line names."""
+    """Install the requirements of the command line into its folder."""
     requirements, folder = (Path(each) for each in arguments)
     install(requirements, folder)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes what a zone's grid does from now on into the status of its GridSignal, and what it will do
-# from an hour on, for six hours; the same as now, unless said:
+# Writes carbon and price of a zone into the status of its GridSignal: from now on, and for six hours
+# from an hour on (by default the same values):
 #   publish-signal.sh NAME GRAMS_CO2_PER_KWH PRICE_PER_MWH [LATER_GRAMS LATER_PRICE]
 set -euo pipefail
 [ $# -eq 3 ] || [ $# -eq 5 ] || {

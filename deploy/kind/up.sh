@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# From nothing to held, placed and released work on kind, in minutes. Needs docker, kind, kubectl and
-# helm. Run it again after a change: it builds the images anew and upgrades the release.
+# Creates a kind cluster with GreenSched and shows work placed, held and released. Needs docker, kind,
+# kubectl and helm. Run it again after a change: it rebuilds the images and upgrades the release.
 #
 # Optional, from the environment:
-#   GREENSCHED_NODE_IMAGE      of kind's nodes; else kind's own of its version (`make node-image` makes one)
-#   GREENSCHED_EXTENDER_IMAGE  ready-made, in Docker already, with its tag; else built from this checkout
+#   GREENSCHED_NODE_IMAGE      image of kind's nodes; default: kind's own (`make node-image` makes one)
+#   GREENSCHED_EXTENDER_IMAGE  image in Docker, with its tag; default: built from this checkout
 #   GREENSCHED_OPERATOR_IMAGE  the same
 set -euo pipefail
 
@@ -15,20 +15,20 @@ repository=localhost/greensched
 
 say() { printf '\n== %s\n' "$*"; }
 
-# What `kubectl wait` cannot in every version: wait until a command prints something, for a minute.
-until_told() {
+# Waits up to a minute until a command prints something, which not every `kubectl wait` can.
+until_output() {
   for _ in $(seq 60); do
     [ -z "$("$@")" ] || return 0
     sleep 1
   done
-  echo "up.sh: nothing within a minute from: $*" >&2
+  echo "up.sh: no output within a minute from: $*" >&2
   return 1
 }
 
 for image in "${GREENSCHED_EXTENDER_IMAGE:-}" "${GREENSCHED_OPERATOR_IMAGE:-}"; do
-  # The port of a registry is no tag, and kind loads no image by its digest.
+  # A registry's port is not a tag, and kind cannot load an image by its digest.
   if [ -n "$image" ] && [[ ${image##*/} != *:?* || $image == *@* ]]; then
-    echo "up.sh: $image has no tag, or a digest; name it as REPOSITORY:TAG (docker tag gives it one)" >&2
+    echo "up.sh: $image has no tag, or a digest; use REPOSITORY:TAG (docker tag adds a tag)" >&2
     exit 1
   fi
 done
@@ -37,14 +37,14 @@ for program in docker kind kubectl helm; do
   command -v "$program" >/dev/null || { echo "up.sh: $program is missing; see docs/install.md" >&2; exit 1; }
 done
 
-# A file of its own: the user's stays as it is. Not under /tmp, where another user could put a file of
-# that name first.
+# A separate file, so that the user's stays unchanged. Not under /tmp, where another user could create
+# a file of that name first.
 export KUBECONFIG="$root/build/kind/kubeconfig"
 (umask 077 && mkdir -p "$root/build/kind")
 
 say "1. A cluster: four workers in two grid zones, Germany (DE) and Sweden (SE-SE3)"
 if kind get clusters 2>/dev/null | grep -qx "$cluster"; then
-  echo "the cluster $cluster is there already"
+  echo "the cluster $cluster exists already"
 else
   kind create cluster --config "$here/cluster.yaml" --wait 180s \
     ${GREENSCHED_NODE_IMAGE:+--image "$GREENSCHED_NODE_IMAGE"}
@@ -62,7 +62,7 @@ for component in extender operator; do
   if [ -z "$image" ]; then
     echo "building $component (the first time takes some minutes)"
     id=$(docker build --quiet --target "$component" "$root")
-    # The tag is the image's content, so that a rebuilt image rolls its Deployments.
+    # The tag is the image's digest, so that a rebuilt image restarts its Deployments' pods.
     tag=${id#sha256:}
     image=$repository-$component:${tag:0:12}
     docker tag "$id" "$image"
@@ -76,13 +76,13 @@ workers=$(kind get nodes --name "$cluster" | grep -v control-plane | paste -sd ,
 echo "loading both into four nodes (a minute or two)"
 kind load docker-image --quiet --name "$cluster" --nodes "$workers" "${images[@]}"
 
-say "3. The chart, in mode enforce: work that may wait does"
+say "3. The chart, in mode enforce: work that may wait is held"
 helm upgrade --install greensched "$root/deploy/helm/greensched" \
   --namespace greensched --create-namespace --set policy.mode=enforce \
   "${values[@]}" --wait --timeout 5m >/dev/null
 kubectl get deployments --namespace greensched
 
-say "4. What the grids do: Germany dirty and dear; Sweden clean, and cleaner from an hour on (made up)"
+say "4. Made-up grids: Germany dirty and expensive; Sweden clean, and cleaner from an hour on"
 kubectl apply -f "$here/gridsignals.yaml"
 "$here/publish-signal.sh" de 380 92
 "$here/publish-signal.sh" se-se3 24 41 5 9
@@ -91,21 +91,21 @@ kubectl get gridsignals
 say "5. Placed: eight pods that opt in go to the cleaner zone"
 kubectl delete job first may-wait --ignore-not-found
 kubectl apply -f "$here/pods.yaml"
-# `kubectl wait` fails at once while the Job has not made its pods yet.
-until_told kubectl get pods --selector job-name=first --output name
+# `kubectl wait` fails at once if the Job has not created its pods yet.
+until_output kubectl get pods --selector job-name=first --output name
 kubectl wait pod --selector job-name=first --for=condition=PodScheduled --timeout=60s >/dev/null
 kubectl get pods --selector job-name=first -o 'custom-columns=POD:.metadata.name,NODE:.spec.nodeName'
 
 say "6. Held: a Job with a deadline in six hours waits for the cleaner hour"
 kubectl apply -f "$here/held-job.yaml"
-until_told kubectl get job may-wait --output 'jsonpath={.metadata.annotations.greensched\.io/planned-start}'
+until_output kubectl get job may-wait --output 'jsonpath={.metadata.annotations.greensched\.io/planned-start}'
 kubectl get job may-wait
 kubectl describe job may-wait | grep -E 'greensched\.io/(planned-start|latest-start)|Held'
 
-say "7. Released: whoever cannot wait says so"
+say "7. Released: the annotation run-now starts the Job at once"
 echo "kubectl annotate job may-wait greensched.io/run-now=true"
 kubectl annotate job may-wait greensched.io/run-now=true
-until_told kubectl get job may-wait --output 'jsonpath={.status.active}'
+until_output kubectl get job may-wait --output 'jsonpath={.status.active}'
 kubectl get job may-wait
 kubectl describe job may-wait | grep -E 'greensched\.io/release'
 

@@ -1,4 +1,4 @@
-"""make, verify and push a release: `make release VERSION=… REGISTRY=…`; docs/releasing.md."""
+"""Make, verify and push a release: `make release VERSION=… REGISTRY=…`; docs/releasing.md."""
 
 import argparse
 import sys
@@ -21,93 +21,93 @@ NOWHERE = "registry.example.com/greensched"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do what the first argument says; return 0, or 1 after saying what is wrong."""
-    told = _parser().parse_args(arguments)
+    """Run the verb of the first argument; return 0, or 1 after printing what is wrong."""
+    args = _parser().parse_args(arguments)
     try:
-        _VERBS[told.verb](told)
+        _VERBS[args.verb](args)
     except GreenSchedError as fault:
         print(f"release: {fault}", file=sys.stderr)
         return 1
     return 0
 
 
-def _make(told: argparse.Namespace) -> None:
-    platforms = tuple(told.platforms.split(","))
-    if not told.rehearsal and (told.registry == NOWHERE or not told.key):
+def _make(args: argparse.Namespace) -> None:
+    platforms = tuple(args.platforms.split(","))
+    if not args.rehearsal and (args.registry == NOWHERE or not args.key):
         raise ReleaseFault(
-            "say where the images will be and who signs: REGISTRY=… KEY=cosign.key (or"
-            " KEY=keyless in a workflow); REHEARSAL=1 goes without"
+            "a release needs a registry and a signer: set REGISTRY=… KEY=cosign.key (or"
+            " KEY=keyless in a workflow); REHEARSAL=1 needs neither"
         )
-    if told.on_debian and not told.rehearsal:
-        raise ReleaseFault("BASE=debian is for rehearsals: a release names its base by digest")
-    options = (told.registry, platforms, told.build_options, told.rehearsal, told.on_debian)
-    folder = make(Wanted(told.version, *options), Signer(_private(told)))
-    print(f"release: {folder.relative_to(ROOT)} holds")
+    if args.on_debian and not args.rehearsal:
+        raise ReleaseFault("BASE=debian needs REHEARSAL=1: a release names its base by digest")
+    options = (args.registry, platforms, args.build_options, args.rehearsal, args.on_debian)
+    folder = make(Wanted(args.version, *options), Signer(_private(args)))
+    print(f"release: {folder.relative_to(ROOT)} contains")
     for path in sorted(folder.iterdir()):
         print(f"  {path.stat().st_size:>12,}  {path.name}")
 
 
-def _verify(told: argparse.Namespace) -> None:
-    for line in verify(_made(told), told.version, _verifier(told)):
+def _verify(args: argparse.Namespace) -> None:
+    for line in verify(_made(args), args.version, _verifier(args)):
         print(f"ok  {line}")
 
 
-def _push(told: argparse.Namespace) -> None:
-    folder, verifier = _made(told), _verifier(told)
-    verify(folder, told.version, verifier)
-    references = push(folder, told.version, told.registry, Signer(_private(told)))
+def _push(args: argparse.Namespace) -> None:
+    folder, verifier = _made(args), _verifier(args)
+    verify(folder, args.version, verifier)
+    references = push(folder, args.version, args.registry, Signer(_private(args)))
     verify_pushed(references, verifier)
     for reference in references:
         print(f"pushed and signed  {reference}")
 
 
-def _notes(told: argparse.Namespace) -> None:
-    require_version(ROOT, told.version)
-    print(release_notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), told.version), end="")
+def _notes(args: argparse.Namespace) -> None:
+    require_version(ROOT, args.version)
+    print(release_notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), args.version), end="")
 
 
 _VERBS = {"make": _make, "verify": _verify, "push": _push, "notes": _notes}
 
 
-def _made(told: argparse.Namespace) -> Path:
-    """Return the folder of a release; raise ReleaseFault where it was never made."""
-    folder = ROOT / "dist/release" / str(told.version)
+def _made(args: argparse.Namespace) -> Path:
+    """Return the folder of a release; raise ReleaseFault if it was never made."""
+    folder = ROOT / "dist/release" / str(args.version)
     if not folder.is_dir():
         raise ReleaseFault(
-            f"{folder.relative_to(ROOT)} is not there: make release VERSION={told.version} makes it"
-            " (REGISTRY=… KEY=…, or REHEARSAL=1)"
+            f"{folder.relative_to(ROOT)} does not exist: make it with make release"
+            f" VERSION={args.version} (REGISTRY=… KEY=…, or REHEARSAL=1)"
         )
     return folder
 
 
-def _private(told: argparse.Namespace) -> Path | None:
-    if told.key == KEYLESS:
+def _private(args: argparse.Namespace) -> Path | None:
+    if args.key == KEYLESS:
         return None
-    return Path(told.key) if told.key else make_key(ROOT / "build/release/rehearsal")
+    return Path(args.key) if args.key else make_key(ROOT / "build/release/rehearsal")
 
 
-def _verifier(told: argparse.Namespace) -> Verifier:
-    private = _private(told)
+def _verifier(args: argparse.Namespace) -> Verifier:
+    private = _private(args)
     public = private.with_suffix(".pub") if private else None
-    return Verifier(public, told.identity, told.issuer)
+    return Verifier(public, args.identity, args.issuer)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m deploy.release", description=__doc__)
     parser.add_argument("verb", choices=sorted(_VERBS))
     add = parser.add_argument
-    add("--version", required=True, help="what pyproject.toml and Chart.yaml say, as 1.2.3")
-    add("--registry", default=NOWHERE, help="where the images will be")
-    add("--platforms", default=",".join(PLATFORMS), help="of the images, with commas")
-    add("--build-options", default="", help="further ones of buildah bud")
-    add("--key", default="", help="cosign's private key, its .pub beside it; or keyless")
-    add("--identity", default="", help="of who signed keyless, a regular expression")
-    add("--issuer", default="", help="of that identity")
-    add("--on-debian", action="store_true", help="on a base of Debian's packages, for a rehearsal")
+    add("--version", required=True, help="version in pyproject.toml and Chart.yaml, as 1.2.3")
+    add("--registry", default=NOWHERE, help="registry of the images")
+    add("--platforms", default=",".join(PLATFORMS), help="of the images, separated by commas")
+    add("--build-options", default="", help="further options of buildah bud")
+    add("--key", default="", help="cosign's private key, with its .pub beside it; or keyless")
+    add("--identity", default="", help="identity of a keyless signer, a regular expression")
+    add("--issuer", default="", help="issuer of that identity")
+    add("--on-debian", action="store_true", help="use a base of Debian packages, for a rehearsal")
     add(
         "--rehearsal",
         action="store_true",
-        help="from changed files, with notes of Unreleased if the version has none",
+        help="accept changed files, and notes of Unreleased if the version has none",
     )
     return parser
 

@@ -1,4 +1,4 @@
-"""The chart's values with our images named by digest; comments and order stay as they are."""
+"""Writes our images' digests into the chart's values; comments and order stay."""
 
 import re
 from collections.abc import Mapping
@@ -12,35 +12,35 @@ from deploy.release.faults import ReleaseFault
 _TOP = re.compile(r"^(?P<name>\w+):")
 _FIELD = re.compile(r"^    (?P<name>repository|digest): .*$")
 _NO_IMAGE = "# No image is published: build it"
-_PUBLISHED = "    # The release's own image, of x86-64 and arm64; a mirror keeps its digest."
+_PUBLISHED = "    # The release's image for x86-64 and arm64; a mirror keeps its digest."
 
 
 @dataclass(frozen=True, slots=True)
 class NamedImage:
-    """An image in a registry that can never become another."""
+    """An image in a registry, identified by its digest."""
 
     repository: str  # with the registry, without a tag
     digest: str  # sha256:…, of the index of all platforms
 
 
 def values_by_digest(values: str, images: Mapping[str, NamedImage]) -> str:
-    """Return values.yaml in which each component's image is the one given.
+    """Return values.yaml with the given image of each component.
 
-    Raises ReleaseFault where the text has not both fields for each.
+    Raises ReleaseFault if the text lacks one of the fields of a component.
     """
     lines, component = [], ""
-    is_told = False  # within the comment that says that nothing is published
+    is_skipping = False  # within the comment that says that no image is published
     for line in values.splitlines():
         if top := _TOP.match(line):
             component = top["name"]
         image, field = images.get(component), _FIELD.match(line)
         if image and _NO_IMAGE in line:
-            is_told = True
+            is_skipping = True
             lines.append(_PUBLISHED)
         elif image and field:
-            is_told = False
+            is_skipping = False
             lines.append(f'    {field["name"]}: "{getattr(image, field["name"])}"')
-        elif not is_told:
+        elif not is_skipping:
             lines.append(line)
     text = "\n".join(lines) + "\n"
     _require_only_images_changed(yaml.safe_load(values), yaml.safe_load(text), images)
@@ -53,10 +53,12 @@ def _require_only_images_changed(
     wanted: dict[str, Any] = {name: dict(part) if name in images else part
                               for name, part in before.items()}  # fmt: skip
     for component, image in images.items():
-        told = wanted.get(component, {}).get("image", {})
-        if not {"repository", "digest"} <= told.keys():
+        current = wanted.get(component, {}).get("image", {})
+        if not {"repository", "digest"} <= current.keys():
             raise ReleaseFault(f"values.yaml has no {component}.image with repository and digest")
         given = {"repository": image.repository, "digest": image.digest}
-        wanted[component]["image"] = {**told, **given}
+        wanted[component]["image"] = {**current, **given}
     if after != wanted:
-        raise ReleaseFault("values.yaml: other values than the images would change; look at it")
+        raise ReleaseFault(
+            "values.yaml: values other than the images would change; check its format"
+        )

@@ -15,7 +15,7 @@ def sha256(path: Path) -> str:
 
 
 def write_checksums(folder: Path) -> Path:
-    """Write the checksums of all files of a folder, and return where."""
+    """Write the checksums of all files of a folder, and return the file's path."""
     target = folder / NAME
     files = sorted(path for path in folder.iterdir() if path.is_file() and path != target)
     target.write_text("".join(f"{sha256(path)}  {path.name}\n" for path in files))
@@ -23,7 +23,7 @@ def write_checksums(folder: Path) -> Path:
 
 
 def checksum_faults(folder: Path) -> list[str]:
-    """Return a sentence for each file that is missing or not what its line says."""
+    """Return a message for each file that is missing, changed or unlisted."""
     faults, listed = [], {NAME}
     for line in _lines(folder):
         digest, _, name = line.partition("  ")
@@ -32,14 +32,14 @@ def checksum_faults(folder: Path) -> list[str]:
         if not path.is_file():
             faults.append(f"{name} is missing")
         elif sha256(path) != digest:
-            faults.append(f"{name} was changed: its checksum is another")
+            faults.append(f"{name} was changed: its checksum differs")
     others = {path.name for path in folder.iterdir() if path.is_file()} - listed
     unsigned = sorted(name for name in others if not name.startswith(f"{NAME}."))
-    return [*faults, *(f"{name} is in no line of {NAME}" for name in unsigned)]
+    return [*faults, *(f"{name} is not listed in {NAME}" for name in unsigned)]
 
 
 def _lines(folder: Path) -> list[str]:
     try:
         return (folder / NAME).read_text(encoding="utf-8").splitlines()
     except OSError as fault:
-        raise ReleaseFault(f"{folder} holds no release: {fault}") from fault
+        raise ReleaseFault(f"{folder} contains no release: {fault}") from fault

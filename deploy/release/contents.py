@@ -1,4 +1,4 @@
-"""What is in an image or the wheel, as SPDX, by syft."""
+"""Lists the packages in an image or the wheel, as SPDX, by syft."""
 
 import shutil
 import tempfile
@@ -12,7 +12,7 @@ _ENVIRONMENT = {"SYFT_CHECK_FOR_APP_UPDATE": "false"}
 
 
 def list_image(image: BuiltImage, version: str, into: Path) -> list[Path]:
-    """Write what each platform's image holds: Debian's packages and Python's."""
+    """Write the Debian and Python packages of each platform's image; return the files."""
     written = []
     for platform in image.platforms:
         name = f"greensched-{image.component}-{version}"
@@ -25,7 +25,7 @@ def list_image(image: BuiltImage, version: str, into: Path) -> list[Path]:
 
 
 def list_wheel(wheel: Path, version: str, into: Path) -> Path:
-    """Write what an installation of the wheel with all its extras holds, as it is pinned."""
+    """Write the pinned packages of an installation of the wheel with all its extras."""
     target = into / f"{wheel.name}.spdx.json"
     with tempfile.TemporaryDirectory() as folder:
         with zipfile.ZipFile(wheel) as archive:

@@ -1,7 +1,6 @@
-"""A base for a rehearsal where no image registry is to be had: Debian's, for every platform.
+"""A base image of Debian packages for every platform, for a rehearsal without an image registry.
 
-The programs of another processor than this machine's are unpacked and not set up: nothing of an
-image is run while it is made.
+Programs for another processor are unpacked but not set up: the build runs no program of the image.
 """
 
 import shlex
@@ -24,7 +23,7 @@ def make_base(platforms: Sequence[str], storage: Path) -> str:
     buildah = ("buildah", *in_storage(storage))
     ours = builder_platform()
     listed = run(*buildah, "images", "--quiet", "--filter", f"reference={_NAME}")
-    if listed:  # of an earlier rehearsal, for other platforms perhaps
+    if listed:  # from an earlier rehearsal, perhaps for other platforms
         run(*buildah, "manifest", "rm", _NAME)
     run(*buildah, "manifest", "create", _NAME)
     for platform in sorted({*platforms, ours}):

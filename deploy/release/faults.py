@@ -1,4 +1,4 @@
-"""What keeps a release from being made."""
+"""The error of a release that cannot be made, verified or pushed."""
 
 from greensched_core.errors import GreenSchedError
 

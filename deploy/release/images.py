@@ -29,18 +29,18 @@ class BuiltImage:
 
 @dataclass(frozen=True, slots=True)
 class Building:
-    """What all images of a release share."""
+    """What all images of a release have in common."""
 
     version: str
     commit: str
-    commit_time_s: int  # every file's time, so that one commit gives one image
+    commit_time_s: int  # every file's time, so that a commit always gives the same image
     platforms: Sequence[str]
-    storage: Path  # buildah's own, apart from the user's
-    options: str  # further ones of `buildah bud`, as a shell would split them
+    storage: Path  # of buildah, separate from the user's
+    options: str  # further options of `buildah bud`, in shell syntax
 
 
 def build_image(component: str, building: Building, into: Path) -> BuiltImage:
-    """Build a component for every platform; raise ReleaseFault when one cannot be built."""
+    """Build a component for every platform; raise ReleaseFault if one cannot be built."""
     name = f"localhost/greensched-{component}:{building.version}"
     archive = into / f"greensched-{component}-{building.version}.oci.tar"
     archive.unlink(missing_ok=True)
@@ -55,19 +55,19 @@ def build_image(component: str, building: Building, into: Path) -> BuiltImage:
         run("buildah", *storage, "manifest", "rm", name)
     digest, platforms = read_archive(archive)
     if set(platforms) != set(building.platforms):
-        raise ReleaseFault(f"{archive} holds {sorted(platforms)}, not {building.platforms}")
+        raise ReleaseFault(f"{archive} contains {sorted(platforms)}, not {building.platforms}")
     return BuiltImage(component, archive, digest, platforms)
 
 
 def in_storage(folder: Path) -> tuple[str, ...]:
-    """Return the options with which buildah keeps all it has in a folder."""
+    """Return the options with which buildah keeps its storage in a folder."""
     return ("--root", str(folder / "root"), "--runroot", str(folder / "run"))
 
 
 def builder_platform() -> str:
     """Return the platform of this machine, on which the Dockerfile's programs run.
 
-    BuildKit tells it to the Dockerfile by itself, buildah 1.28 does not.
+    BuildKit passes it to the Dockerfile by itself, buildah 1.28 does not.
     """
     machine = platform.machine()
     return f"linux/{_PROCESSORS.get(machine, machine)}"
@@ -85,7 +85,7 @@ def _bud(
         *storage,
         *("bud", "--target", component, "--manifest", name, "--platform", wanted),
         *("--build-arg", f"BUILDPLATFORM={builder_platform()}"),
-        # From a cache, buildah 1.28 gives an older build's labels.
+        # With a cache, buildah 1.28 writes an older build's labels.
         *("--format", "oci", "--layers=false", "--timestamp", str(building.commit_time_s)),
         *(part for key, value in labels.items() for part in ("--label", f"{key}={value}")),
         *shlex.split(building.options),
@@ -99,7 +99,7 @@ def read_archive(archive: Path) -> tuple[str, dict[str, str]]:
         (top,) = _json(tar, "index.json")["manifests"]
         index = _json(tar, blob_path(top["digest"]))
     if "manifests" not in index:
-        raise ReleaseFault(f"{archive} holds the image of one platform, without an index")
+        raise ReleaseFault(f"{archive} contains an image of one platform, without an index")
     return str(top["digest"]), {
         f"{each['platform']['os']}/{each['platform']['architecture']}": str(each["digest"])
         for each in index["manifests"]
@@ -107,13 +107,13 @@ def read_archive(archive: Path) -> tuple[str, dict[str, str]]:
 
 
 def blob_path(digest: str) -> str:
-    """Return where an OCI layout keeps what has a digest."""
+    """Return the path of a digest's content in an OCI layout."""
     return "blobs/" + digest.replace(":", "/")
 
 
 def _json(tar: tarfile.TarFile, name: str) -> dict[str, Any]:
     member = tar.extractfile(name)
     if member is None:
-        raise ReleaseFault(f"{tar.name!r} holds no {name}")
+        raise ReleaseFault(f"{tar.name!r} contains no {name}")
     found: dict[str, Any] = json.load(member)
     return found

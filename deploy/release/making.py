@@ -1,4 +1,4 @@
-"""Makes a release from a checkout, file by file."""
+"""Makes the files of a release from a checkout."""
 
 import os
 import shutil
@@ -29,14 +29,14 @@ MATERIALS = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a maintainer asks for."""
+    """The release that a maintainer asks for."""
 
     version: str
-    registry: str  # where the images will be: host and path, without a scheme
+    registry: str  # of the images: host and path, without a scheme
     platforms: tuple[str, ...]
     build_options: str
     is_rehearsal: bool
-    on_debian: bool = False  # in the place of the Dockerfile's base
+    on_debian: bool = False  # instead of the Dockerfile's base
 
 
 def make(wanted: Wanted, signer: Signer) -> Path:
@@ -44,8 +44,8 @@ def make(wanted: Wanted, signer: Signer) -> Path:
     began = _now()
     require_version(ROOT, wanted.version)
     source = checked_out(may_differ=wanted.is_rehearsal)
-    tell = rehearsal_notes if wanted.is_rehearsal else release_notes
-    notes = tell((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), wanted.version)
+    notes_of = rehearsal_notes if wanted.is_rehearsal else release_notes
+    notes = notes_of((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), wanted.version)
     folder = ROOT / "dist/release" / wanted.version
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -62,14 +62,14 @@ def complete(
     images: Mapping[str, BuiltImage],
     signer: Signer,
 ) -> None:
-    """Add to the images what names them, and what vouches for all."""
+    """Add chart, wheel, package lists, provenance, checksums and signature to the images."""
     named = {
         name: NamedImage(f"{wanted.registry}/greensched-{name}", image.digest)
         for name, image in images.items()
     }
-    _tell("chart")
+    _print_step("chart")
     package_chart(folder, named, wanted.version)
-    _tell("wheel, and what is in it")
+    _print_step("wheel and its list of packages")
     list_wheel(build_wheel(folder, source.commit_time_s), wanted.version, folder)
     _write_provenance(wanted, source, began, folder, named, signer)
     signer.sign(write_checksums(folder))
@@ -78,7 +78,7 @@ def complete(
 def _images(wanted: Wanted, source: Source, folder: Path) -> dict[str, BuiltImage]:
     storage, options = ROOT / "build/release/storage", wanted.build_options
     if wanted.on_debian:
-        _tell("base of Debian's packages")
+        _print_step("base of Debian's packages")
         options = f"{make_base(wanted.platforms, storage)} {options}"
     building = Building(
         *(wanted.version, source.commit, source.commit_time_s, wanted.platforms),
@@ -87,9 +87,9 @@ def _images(wanted: Wanted, source: Source, folder: Path) -> dict[str, BuiltImag
     )
     images = {}
     for name in COMPONENTS:
-        _tell(f"image of the {name}, for {', '.join(wanted.platforms)}")
+        _print_step(f"image of the {name}, for {', '.join(wanted.platforms)}")
         images[name] = build_image(name, building, folder)
-        _tell(f"what is in it: {images[name].digest}")
+        _print_step(f"list of its packages: {images[name].digest}")
         list_image(images[name], wanted.version, folder)
     return images
 
@@ -119,5 +119,5 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _tell(what: str) -> None:
-    print(f"release: {what}", flush=True)
+def _print_step(step: str) -> None:
+    print(f"release: {step}", flush=True)

@@ -1,4 +1,4 @@
-"""Release notes: the section of CHANGELOG.md that tells of one version."""
+"""Release notes: the section of a version in CHANGELOG.md."""
 
 import re
 
@@ -9,7 +9,7 @@ _HEADING = re.compile(r"^## \[?(?P<version>[^\]\s]+)\]?(?: - (?P<date>\S+))?[ \t
 
 
 def rehearsal_notes(changelog: str, version: str) -> str:
-    """Return the section of a version where there is one, else that of UNRELEASED.
+    """Return the section of a version if there is one, else that of UNRELEASED.
 
     Raises ReleaseFault as `release_notes` does.
     """
@@ -18,23 +18,25 @@ def rehearsal_notes(changelog: str, version: str) -> str:
 
 
 def release_notes(changelog: str, version: str) -> str:
-    """Return what the changelog says of a version, without its heading.
+    """Return a version's section of the changelog, without its heading.
 
-    Raises ReleaseFault where there is no such section, or where it says nothing.
+    Raises ReleaseFault if there is no such section, or if it is empty or has no date.
     """
     headings = list(_HEADING.finditer(changelog))
     for place, heading in enumerate(headings):
         if heading["version"] != version:
             continue
         if version != UNRELEASED and not heading["date"]:
-            raise ReleaseFault(f"CHANGELOG.md: ## [{version}] has no date: write - 2026-01-31")
+            raise ReleaseFault(
+                f"CHANGELOG.md: ## [{version}] has no date: add one, as in - 2026-01-31"
+            )
         end = headings[place + 1].start() if place + 1 < len(headings) else len(changelog)
         text = changelog[heading.end() : end].strip()
         if not text:
-            raise ReleaseFault(f"CHANGELOG.md says nothing of {version}")
+            raise ReleaseFault(f"CHANGELOG.md: the section {version} is empty")
         return text + "\n"
     known = ", ".join(each["version"] for each in headings) or "none"
     raise ReleaseFault(
-        f"CHANGELOG.md has no section {version} (it has {known}): give {UNRELEASED} that name"
-        " and a date, and begin a new one above it"
+        f"CHANGELOG.md has no section {version} (it has {known}): rename {UNRELEASED} to it with"
+        f" a date, and add a new {UNRELEASED} above it"
     )

@@ -12,7 +12,7 @@ from deploy.release.versions import CHART
 
 
 def build_wheel(into: Path, commit_time_s: int) -> Path:
-    """Build the wheel of all packages, with its extras, by the pinned hatchling."""
+    """Build the wheel of all packages with the pinned hatchling."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
         run_command(command, {"SOURCE_DATE_EPOCH": str(commit_time_s)})
@@ -21,7 +21,7 @@ def build_wheel(into: Path, commit_time_s: int) -> Path:
 
 
 def package_chart(into: Path, images: Mapping[str, NamedImage], version: str) -> Path:
-    """Package the chart, its values naming the images by digest."""
+    """Package the chart with values that name the images by digest."""
     with tempfile.TemporaryDirectory() as folder:
         chart = Path(shutil.copytree(ROOT / CHART, Path(folder) / "greensched"))
         values = chart / "values.yaml"

@@ -1,7 +1,7 @@
-"""For which processor an image's shared libraries are.
+"""Checks the processor of an image's shared libraries.
 
-Nothing of another processor's image runs where it is made: a wheel of the wrong one would be found
-by whoever installs it.
+The machine that builds an image for another processor runs none of it. Without this check, users
+would be the first to find a wheel for the wrong processor.
 """
 
 import json
@@ -20,27 +20,29 @@ _HEADER_BYTES = 20  # up to e_machine, which has the last two
 def require_processor(archive: Path, platform: str, manifest: str) -> int:
     """Return how many shared libraries a platform's image adds to its base.
 
-    `manifest` is the digest of that image in the archive. Raises ReleaseFault where one of them is
-    for another processor, or there are none: then nothing was looked at.
+    `manifest` is the digest of that image in the archive. Raises ReleaseFault if one of them is for
+    another processor, or if there are none, because then nothing was checked.
     """
     wanted = platform.rpartition("/")[2]
     found = _libraries(archive, manifest)
-    if others := found.keys() - {wanted}:
+    if wrong := found.keys() - {wanted}:
         raise ReleaseFault(
-            f"{archive.name} for {platform} holds shared libraries for {', '.join(sorted(others))}:"
+            f"{archive.name} for {platform} has shared libraries for {', '.join(sorted(wrong))};"
             " deploy/images/install_dependencies.py chose their wheels"
         )
     if not found[wanted]:
-        raise ReleaseFault(f"{archive.name} for {platform} holds no shared library below {_OURS}")
+        raise ReleaseFault(
+            f"{archive.name} for {platform} contains no shared library below {_OURS}"
+        )
     return found[wanted]
 
 
 def _libraries(archive: Path, manifest: str) -> Counter[str]:
-    """Return how many there are for each processor."""
+    """Return the number of shared libraries for each processor."""
     found: Counter[str] = Counter()
     with tarfile.open(archive) as image:
         blob = image.extractfile(blob_path(manifest))
-        assert blob is not None  # read_archive has told of it
+        assert blob is not None  # read_archive has found it
         for layer in json.load(blob)["layers"]:
             with tarfile.open(
                 fileobj=image.extractfile(blob_path(layer["digest"])), mode="r|*"
@@ -49,7 +51,7 @@ def _libraries(archive: Path, manifest: str) -> Counter[str]:
                     if not (member.isreg() and member.name.removeprefix("./").startswith(_OURS)):
                         continue
                     content = tar.extractfile(member)
-                    assert content is not None  # of a file
+                    assert content is not None  # it is a regular file
                     header = content.read(_HEADER_BYTES)
                     if header.startswith(b"\x7fELF"):
                         machine = int.from_bytes(header[-2:], "little")

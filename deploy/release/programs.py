@@ -1,4 +1,4 @@
-"""The programs that a release is made with, and how they are run."""
+"""Finds and runs the programs that make a release."""
 
 import os
 import shlex
@@ -20,9 +20,9 @@ _BUILT = ("cosign", "crane", "syft")
 
 
 def program(name: str) -> str:
-    """Return where a program is; those that are built from source are built on first use.
+    """Return the path of a program, after building it on first use if it is built from source.
 
-    Raises ReleaseFault that says how to install what is missing.
+    Raises ReleaseFault with the command that installs a missing program.
     """
     if name == "helm":
         return str(control_plane_programs() / name)
@@ -53,6 +53,6 @@ def run_command(command: Sequence[str], environment: Mapping[str, str] | None = 
         check=False,
     )
     if ended.returncode != 0:
-        told = "\n".join((ended.stdout + ended.stderr).splitlines()[-20:])
-        raise ReleaseFault(f"{shlex.join(command)} ended with {ended.returncode}:\n{told}")
+        output = "\n".join((ended.stdout + ended.stderr).splitlines()[-20:])
+        raise ReleaseFault(f"{shlex.join(command)} exited with {ended.returncode}:\n{output}")
     return ended.stdout

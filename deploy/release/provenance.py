@@ -1,4 +1,4 @@
-"""Where a release comes from: an in-toto statement with SLSA's provenance, version 1.
+"""The provenance of a release: an in-toto statement with SLSA provenance, version 1.
 
 Formats: https://in-toto.io/Statement/v1 and https://slsa.dev/provenance/v1.
 """
@@ -14,21 +14,21 @@ PREDICATE = "https://slsa.dev/provenance/v1"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What was built, from what, by whom, when."""
+    """Source, builder, materials and times of a build."""
 
-    repository: str  # address of the source, as git tells it; empty: nobody told
+    repository: str  # git's address of the source; empty if git has none
     commit: str
     version: str
-    builder: str  # who vouches for the machine it ran on
+    builder: str  # identity of the machine or workflow that built it
     began: str  # RFC 3339
     ended: str
-    materials: Mapping[str, str]  # sha256 of what else went in, by its name or address
+    materials: Mapping[str, str]  # sha256 of other inputs, by name or address
 
 
 def statement(origin: Origin, subjects: Mapping[str, str]) -> dict[str, Any]:
-    """Return the statement for `subjects`: sha256 by name, of every file and image."""
+    """Return the statement for `subjects`: sha256 of every file and image, by name."""
     source = {"uri": f"git+{origin.repository}", "digest": {"gitCommit": origin.commit}}
-    others = [
+    materials = [
         {"uri": name, "digest": {"sha256": digest}}
         for name, digest in sorted(origin.materials.items())
     ]
@@ -43,7 +43,7 @@ def statement(origin: Origin, subjects: Mapping[str, str]) -> dict[str, Any]:
             "buildDefinition": {
                 "buildType": "https://greensched.io/release/v1",
                 "externalParameters": {"version": origin.version},
-                "resolvedDependencies": [source, *others],
+                "resolvedDependencies": [source, *materials],
             },
             "runDetails": {
                 "builder": {"id": origin.builder},
@@ -54,7 +54,7 @@ def statement(origin: Origin, subjects: Mapping[str, str]) -> dict[str, Any]:
 
 
 def base_image(dockerfile: str, build_options: str) -> tuple[str, str] | None:
-    """Return name and sha256 of the image that ours stand on; None where only a tag names it."""
+    """Return name and sha256 of the base image; None if it has only a tag."""
     found = re.findall(r"PYTHON_IMAGE=(\S+)", f"{dockerfile}\n{build_options}")
     name, _, digest = (found[-1] if found else "").partition("@sha256:")
     return (f"docker://{name}", digest) if digest else None

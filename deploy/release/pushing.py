@@ -1,4 +1,4 @@
-"""Brings a release's images and chart into a registry, and signs them there."""
+"""Pushes a release's images and chart to a registry, and signs them there."""
 
 from pathlib import Path
 
@@ -10,10 +10,10 @@ from deploy.release.verifying import chart_values
 
 
 def push(folder: Path, version: str, registry: str, signer: Signer) -> list[str]:
-    """Push and sign images and chart; return what is there now, each by its digest.
+    """Push and sign images and chart; return their references by digest.
 
-    An image has in the registry the digest that it has in its archive, which the chart names.
-    Raises ReleaseFault, and pushes nothing, where the chart names images of another registry.
+    An image keeps the digest of its archive, which the chart names. Raises ReleaseFault, and pushes
+    nothing, if the chart names images of another registry.
     """
     _require_named(folder, version, registry)
     references = []
@@ -25,10 +25,10 @@ def push(folder: Path, version: str, registry: str, signer: Signer) -> list[str]
         run("skopeo", *copy, f"oci-archive:{archive}:{version}", f"docker://{name}:{version}")
         references.append(f"{name}@{digest}")
     chart = folder / f"greensched-{version}.tgz"
-    plain = ("--plain-http",) if _is_here(registry) else ()
+    plain = ("--plain-http",) if _is_local(registry) else ()
     run("helm", "push", *plain, chart, f"oci://{registry}/charts")
     name = f"{registry}/charts/greensched"
-    insecure = ("--insecure",) if _is_here(registry) else ()
+    insecure = ("--insecure",) if _is_local(registry) else ()
     digest = run("crane", "digest", *insecure, f"{name}:{version}").strip()
     references.append(f"{name}@{digest}")
     for reference in references:
@@ -37,7 +37,7 @@ def push(folder: Path, version: str, registry: str, signer: Signer) -> list[str]
 
 
 def verify_pushed(references: list[str], verifier: Verifier) -> None:
-    """Raise ReleaseFault unless each is signed by who is trusted."""
+    """Raise ReleaseFault unless the trusted signer signed each reference."""
     for reference in references:
         verifier.require_image(reference)
 
@@ -49,14 +49,14 @@ def _require_named(folder: Path, version: str, registry: str) -> None:
         pushed = f"{registry}/greensched-{component}"
         if named != pushed:
             raise ReleaseFault(
-                f"the chart names {named}, and {pushed} would be pushed: give the registry for"
-                " which the release was made, or make it for this one (`make release REGISTRY=…`)"
+                f"the chart names {named}, but {pushed} would be pushed: use the registry for which"
+                " the release was made, or make it for this one (`make release REGISTRY=…`)"
             )
 
 
-def _is_here(registry: str) -> bool:
+def _is_local(registry: str) -> bool:
     return registry.startswith(("127.0.0.1:", "localhost:"))
 
 
 def _plain(registry: str, option: str) -> tuple[str, ...]:
-    return (f"{option}-verify=false",) if _is_here(registry) else ()
+    return (f"{option}-verify=false",) if _is_local(registry) else ()

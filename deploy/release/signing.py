@@ -1,4 +1,4 @@
-"""Who vouches for a release: cosign, by a key or, in a forge's workflow, by the workflow itself."""
+"""Signs and verifies releases with cosign, by a key or by a forge's workflow (keyless)."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from deploy.release.checksums import sha256
 from deploy.release.faults import ReleaseFault
 from deploy.release.programs import run
 
-# A key vouches by itself: nothing is written into a public log, and nobody is asked for the time.
+# A key needs no services: no public log is written, and no timestamp authority is asked.
 _NO_SERVICE = {
     "mediaType": "application/vnd.dev.sigstore.signingconfig.v0.2+json",
     "rekorTlogConfig": {},
@@ -24,12 +24,12 @@ _NO_LOG = "--insecure-ignore-tlog=true"
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Signs by a private key; without one by the identity that the workflow has (keyless)."""
+    """Signs by a private key, or without one by the workflow's identity (keyless)."""
 
     key: Path | None
 
     def sign(self, file: Path) -> Path:
-        """Sign a file, and return where its signature lies, beside it."""
+        """Sign a file, and return the path of its signature, in the same folder."""
         bundle = signature_of(file)
         with self._arguments() as how:
             _sign("sign-blob", *how, "--bundle", bundle, file)
@@ -38,13 +38,13 @@ class Signer:
     def attest(self, statement: Mapping[str, Any], bundle: Path) -> Path:
         """Sign an in-toto statement into `bundle`, as a DSSE envelope."""
         with self._arguments() as how, tempfile.TemporaryDirectory() as folder:
-            told = Path(folder) / "statement.json"
-            told.write_text(json.dumps(statement), encoding="utf-8")
-            _sign("attest-blob", *how, "--statement", told, "--bundle", bundle)
+            file = Path(folder) / "statement.json"
+            file.write_text(json.dumps(statement), encoding="utf-8")
+            _sign("attest-blob", *how, "--statement", file, "--bundle", bundle)
         return _readable(bundle)
 
     def sign_image(self, reference: str) -> None:
-        """Sign what a registry holds under its digest."""
+        """Sign an image or chart in a registry, by its digest."""
         with self._arguments() as how:
             _sign("sign", *how, *_plain(reference), reference)
 
@@ -61,32 +61,32 @@ class Signer:
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """Tells whether a signature is of the one who is trusted."""
+    """Checks that signatures are those of the trusted signer."""
 
     key: Path | None
-    identity: str = ""  # of the workflow, a regular expression; for who signs without a key
+    identity: str = ""  # of the workflow, a regular expression; for keyless signatures
     issuer: str = ""  # of that identity
 
     def require(self, file: Path) -> None:
-        """Raise ReleaseFault unless the signature beside a file is of that very file."""
-        run("cosign", "verify-blob", *self._whom(), "--bundle", signature_of(file), file)
+        """Raise ReleaseFault unless a file's signature matches it."""
+        run("cosign", "verify-blob", *self._signer_options(), "--bundle", signature_of(file), file)
 
     def require_attested(self, file: Path, bundle: Path) -> None:
-        """Raise ReleaseFault unless the signed provenance names this very file."""
-        # By its checksum: cosign reads no file of more than 128 MiB by itself.
+        """Raise ReleaseFault unless the signed provenance names exactly this file."""
+        # By checksum, because cosign reads no file of more than 128 MiB.
         by = ("--digestAlg", "sha256", "--digest", sha256(file))
         what = ("--type", "slsaprovenance1", "--bundle", bundle, *by)
-        run("cosign", "verify-blob-attestation", *self._whom(), *what)
+        run("cosign", "verify-blob-attestation", *self._signer_options(), *what)
 
     def require_image(self, reference: str) -> None:
-        """Raise ReleaseFault unless what a registry holds is signed."""
-        run("cosign", "verify", *self._whom(), *_plain(reference), reference)
+        """Raise ReleaseFault unless an image or chart in a registry is signed."""
+        run("cosign", "verify", *self._signer_options(), *_plain(reference), reference)
 
-    def _whom(self) -> tuple[str | Path, ...]:
+    def _signer_options(self) -> tuple[str | Path, ...]:
         if self.key is not None:
             return ("--key", self.key, _NO_LOG)
         if not self.identity or not self.issuer:
-            raise ReleaseFault("give the public key (KEY=…), or identity and issuer of who signed")
+            raise ReleaseFault("give the public key (KEY=…), or the signer's identity and issuer")
         return (
             *("--certificate-identity-regexp", self.identity),
             *("--certificate-oidc-issuer", self.issuer),
@@ -94,7 +94,7 @@ class Verifier:
 
 
 def signature_of(file: Path) -> Path:
-    """Return where the signature of a file lies."""
+    """Return the path of a file's signature."""
     return file.with_name(f"{file.name}.sigstore.json")
 
 
@@ -109,14 +109,14 @@ def make_key(folder: Path) -> Path:
 
 
 def _sign(*arguments: str | Path) -> None:
-    # Or cosign would ask a terminal for the password of a key that has none.
+    # Otherwise cosign would ask a terminal for the password of a key that has none.
     password = {"COSIGN_PASSWORD": os.environ.get("COSIGN_PASSWORD", "")}
     verb, *rest = arguments
     run("cosign", verb, "--yes", *rest, environment=password)
 
 
 def _readable(bundle: Path) -> Path:
-    os.chmod(bundle, 0o644)  # cosign writes for its owner alone; it is to be published
+    os.chmod(bundle, 0o644)  # cosign makes it readable only by its owner, but it will be published
     return bundle
 
 

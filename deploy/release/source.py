@@ -1,4 +1,4 @@
-"""The commit that is released, as git tells it."""
+"""The commit that is released, from git."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit, urlunsplit
@@ -13,11 +13,11 @@ class Source:
 
     commit: str
     commit_time_s: int
-    repository: str  # address of the remote, without userinfo; empty: there is none
+    repository: str  # address of the remote, without userinfo; empty if there is none
 
 
 def checked_out(*, may_differ: bool) -> Source:
-    """Return the commit; raise ReleaseFault where files differ from it, unless they may."""
+    """Return the commit; raise ReleaseFault if files differ from it, unless they may."""
     changed = run("git", "status", "--porcelain").splitlines()
     if changed and not may_differ:
         raise ReleaseFault(
@@ -31,6 +31,6 @@ def checked_out(*, may_differ: bool) -> Source:
 
 
 def without_userinfo(address: str) -> str:
-    """Return a remote's address without user, password or token, which CI jobs put into theirs."""
+    """Return a remote's address without user, password or token, which CI jobs add to it."""
     parts = urlsplit(address)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

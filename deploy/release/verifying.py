@@ -1,4 +1,4 @@
-"""Tells whether the files of a release are what was signed, and belong together."""
+"""Checks that a release's files are the signed ones and belong together."""
 
 import re
 import tarfile
@@ -18,27 +18,31 @@ _PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)", re.MULT
 
 
 def verify(folder: Path, version: str, verifier: Verifier) -> list[str]:
-    """Return what was found to hold, a line each; raise ReleaseFault at the first that does not."""
+    """Return a line for each check that passed; raise ReleaseFault at the first that fails."""
     verifier.require(folder / NAME)
     if faults := checksum_faults(folder):
         raise ReleaseFault("; ".join(faults))
-    told = [f"{NAME} is signed, and every file has its checksum"]
+    passed = [f"{NAME} is signed, and every file has its checksum"]
     for path in _attested(folder, version):
         verifier.require_attested(path, folder / PROVENANCE)
-        told.append(f"the signed provenance names {path.name}")
+        passed.append(f"the signed provenance names {path.name}")
     values = chart_values(folder, version)
     for component in COMPONENTS:
         archive = folder / f"greensched-{component}-{version}.oci.tar"
         digest, platforms = read_archive(archive)
         if values[component]["image"]["digest"] != digest:
-            raise ReleaseFault(f"the chart names another {component} than the archive's {digest}")
-        told.append(f"the chart names the {component} of {', '.join(sorted(platforms))}: {digest}")
+            raise ReleaseFault(
+                f"the chart's digest of the {component} is not that of its archive, {digest}"
+            )
+        passed.append(
+            f"the chart names the {component} of {', '.join(sorted(platforms))}: {digest}"
+        )
         for platform, manifest in sorted(platforms.items()):
             count = require_processor(archive, platform, manifest)
-            told.append(
-                f"the {component} for {platform} adds {count} shared libraries, all its own"
+            passed.append(
+                f"the {component} for {platform} adds {count} shared libraries, all for {platform}"
             )
-    return told
+    return passed
 
 
 def pins(requirements: str) -> set[tuple[str, str]]:
@@ -54,11 +58,11 @@ def _attested(folder: Path, version: str) -> list[Path]:
 
 
 def chart_values(folder: Path, version: str) -> dict[str, dict[str, dict[str, str]]]:
-    """Return the values that a release's chart has by default."""
+    """Return the default values of a release's chart."""
     chart = folder / f"greensched-{version}.tgz"
     with tarfile.open(chart) as tar:
         member = tar.extractfile("greensched/values.yaml")
         if member is None:
-            raise ReleaseFault(f"{chart} holds no values.yaml")
+            raise ReleaseFault(f"{chart} contains no values.yaml")
         values: dict[str, dict[str, dict[str, str]]] = yaml.safe_load(member)
     return values

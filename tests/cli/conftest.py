@@ -31,7 +31,7 @@ Replica = Callable[[dict[str, Any]], str]
 
 @pytest.fixture
 def greensched() -> Run:
-    """Runs `greensched` with these arguments, without the caller's own cluster and settings."""
+    """Return a runner of `greensched` without the caller's own cluster and settings."""
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -46,7 +46,7 @@ def greensched() -> Run:
 
 @pytest.fixture
 def replica() -> Iterator[Replica]:
-    """Serves JSON by path, 404 for all others; returns the address."""
+    """Return a function that serves JSON by path, else 404, and returns the address."""
     servers: list[ThreadingHTTPServer] = []
 
     def serve(answers: dict[str, Any]) -> str:
@@ -74,7 +74,7 @@ def replica() -> Iterator[Replica]:
 
 @pytest.fixture
 def decision() -> dict[str, Any]:
-    """One decision as an extender tells it."""
+    """Return a decision as an extender reports it."""
     zones = [("ZZ-CLEAN", 50.0), ("ZZ-DIRTY", 500.0)]
     return {
         "pod": {
@@ -125,8 +125,8 @@ DECISION = {
 }
 
 
-def marks(now_s: float, **said: str) -> dict[str, str]:
-    """Annotations of held work with a plan: `latest_start` is greensched.io/latest-start."""
+def marks(now_s: float, **annotations: str) -> dict[str, str]:
+    """Return annotations of planned held work: `latest_start` is greensched.io/latest-start."""
     usual = {
         "deadline": "6h",
         "runtime": "1h",
@@ -136,7 +136,7 @@ def marks(now_s: float, **said: str) -> dict[str, str]:
         "hold_reason": "saves 43 % of its weighted cost, 120 instead of 480 g/kWh",
         "decision": json.dumps(DECISION),
     }
-    every = {**usual, **said}
+    every = {**usual, **annotations}
     return {
         f"{labels.GROUP}/{name.replace('_', '-')}": text for name, text in every.items() if text
     }
@@ -144,7 +144,7 @@ def marks(now_s: float, **said: str) -> dict[str, str]:
 
 @dataclass
 class Users:
-    """The users' namespace, one for an operator that may be dead, and the command."""
+    """The users' namespace, one for the operator (which may be dead), and the command."""
 
     api: ApiClient
     run: Run
@@ -155,7 +155,7 @@ class Users:
     now_s: float = field(default_factory=time.time)
 
     def greensched(self, *arguments: str, **variables: str) -> Any:
-        """Run the command as the administrator, about this operator."""
+        """Run the command as administrator, for this operator."""
         verb, *rest = arguments
         return self.run(
             verb, *rest, "--operator-namespace", self.own, "--kubeconfig", str(self.kubeconfig),
@@ -170,19 +170,19 @@ class Users:
         """Run `greensched release` in the users' namespace."""
         return self.greensched("release", "-n", self.namespace, *arguments, **variables)
 
-    async def hold_job(self, name: str, **said: str) -> dict[str, Any]:
-        """Have a held Job; "" leaves an annotation out."""
+    async def hold_job(self, name: str, **annotations: str) -> dict[str, Any]:
+        """Create a held Job; "" leaves an annotation out."""
         body = {
-            "metadata": {"name": name, "annotations": marks(self.now_s, **said)},
+            "metadata": {"name": name, "annotations": marks(self.now_s, **annotations)},
             "spec": {"suspend": True, "template": {"spec": _pod_spec("2")}},
         }
         return await self.create(f"/apis/batch/v1/namespaces/{self.namespace}/jobs", body)
 
-    async def hold_pod(self, name: str, *gates: str, **said: str) -> dict[str, Any]:
-        """Have a held pod, with further gates."""
+    async def hold_pod(self, name: str, *gates: str, **annotations: str) -> dict[str, Any]:
+        """Create a held pod, with further gates."""
         names = [{"name": each} for each in (labels.GATE, *gates)]
         body = {
-            "metadata": {"name": name, "annotations": marks(self.now_s, **said)},
+            "metadata": {"name": name, "annotations": marks(self.now_s, **annotations)},
             "spec": {**_pod_spec("500m"), "schedulingGates": names},
         }
         return await self.create(f"/api/v1/namespaces/{self.namespace}/pods", body)
@@ -203,7 +203,7 @@ class Users:
     async def lead(
         self, silent_s: float = 0.0, lease: str = "greensched-operator", lasts_s: int = 15
     ) -> None:
-        """Have a Lease that was renewed so long ago."""
+        """Create a Lease that was renewed `silent_s` ago."""
         renewed = format_timestamp(round(time.time() - silent_s))
         spec = {"holderIdentity": "leader-1", "leaseDurationSeconds": lasts_s,
                 "renewTime": renewed.replace("Z", ".000000Z")}  # fmt: skip
@@ -211,7 +211,7 @@ class Users:
         await self.create(f"{_LEASES}/{self.own}/leases", body)
 
     async def policy(self, namespace: str, mode: str) -> None:
-        """Have a GreenPolicy that holds for a namespace."""
+        """Create a namespace's default GreenPolicy."""
         path = f"/apis/{labels.GROUP}/{labels.VERSION}/namespaces/{namespace}"
         body = {
             "apiVersion": f"{labels.GROUP}/{labels.VERSION}", "kind": "GreenPolicy",
@@ -220,14 +220,14 @@ class Users:
         await self.create(f"{path}/{labels.GREEN_POLICIES}", body)
 
     async def refuse_policy(self, namespace: str, why: str) -> None:
-        """Have the GreenPolicy of a namespace say, as the operator does, what is not followed."""
+        """Write into a GreenPolicy's status, as the operator does, why it is not followed."""
         path = f"/apis/{labels.GROUP}/{labels.VERSION}/namespaces/{namespace}"
         status = changed_status(None, 1, Acceptance(False, "BundleUnusable", why), self.now_s)
         body = json.dumps({"status": status}).encode()
         await self.api.patch(f"{path}/{labels.GREEN_POLICIES}/default/status", body)
 
     async def limited(self, role: str) -> Path:
-        """Return the kubeconfig of a user who has a cluster role in the users' namespace alone."""
+        """Return the kubeconfig of a user with a cluster role only in the users' namespace."""
         name, where = f"{role}-user", f"/api/v1/namespaces/{self.namespace}/serviceaccounts"
         await self.create(where, {"metadata": {"name": name}})
         subject = {"kind": "ServiceAccount", "name": name, "namespace": self.namespace}
@@ -248,7 +248,7 @@ class Users:
         return path
 
     async def create(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Create an object, and return it as it is stored."""
+        """Create an object, and return it as stored."""
         made: dict[str, Any] = json.loads(await self.api.create(path, json.dumps(body).encode()))
         return made
 
@@ -263,7 +263,7 @@ async def users(
     api: ApiClient, control_plane: ControlPlane, namespace: str, greensched: Run, tmp_path: Path,
     our_resources: None,
 ) -> AsyncIterator[Users]:  # fmt: skip
-    """The users' namespace of this test and one for its operator."""
+    """Create the users' namespace of this test and one for its operator."""
     own = f"operator-{uuid.uuid4().hex[:6]}"
     await api.create("/api/v1/namespaces", json.dumps({"metadata": {"name": own}}).encode())
     yield Users(api, greensched, control_plane.kubeconfig, tmp_path, namespace, own)
@@ -272,7 +272,7 @@ async def users(
 
 @pytest_asyncio.fixture
 async def our_resources(api: ApiClient) -> None:
-    """Our custom resources, known to the API server."""
+    """Define our custom resources in the API server."""
     for file in sorted(CRDS.glob("*.yaml")):
         found = yaml.safe_load(file.read_text(encoding="utf-8"))
         try:
@@ -298,7 +298,7 @@ async def _until_served(api: ApiClient, path: str) -> None:
 
 @pytest.fixture(scope="module")
 def bare_cluster() -> Any:
-    """A control plane on which nothing of ours was ever installed."""
+    """Run a control plane on which GreenSched was never installed."""
     with ControlPlane(ControlPlaneOptions(scheduler=False, kwok=False)) as running:
         yield running
 

@@ -16,7 +16,7 @@ from greensched_core.kubernetes_api import ApiAccess, ApiClient
 
 @dataclass
 class Reply:
-    """One scripted answer; a stream stays open until `hang` seconds passed."""
+    """One scripted answer; a stream stays open for `hang_s` seconds."""
 
     body: bytes
     status: int = 200
@@ -26,7 +26,7 @@ class Reply:
 
 @dataclass
 class ScriptedApi:
-    """Answers requests with its replies, in order, and remembers what was asked."""
+    """Answers requests with its replies in order, and records the requests."""
 
     port: int = 0
     replies: list[Reply] = field(default_factory=list)
@@ -92,7 +92,7 @@ class ScriptedApi:
         self.asked.append((method, parts.path, query))
         self.headers.append(headers)
         if not self.replies:
-            await asyncio.sleep(60)  # the script is over: the test stops the client
+            await asyncio.sleep(60)  # no reply left: the test stops the client
         reply = self.replies.pop(0)
         length = "Connection: close" if reply.streams else f"Content-Length: {len(reply.body)}"
         writer.write(f"HTTP/1.1 {reply.status} x\r\n{length}\r\n\r\n".encode() + reply.body)
@@ -104,7 +104,7 @@ class ScriptedApi:
 
 @pytest.fixture
 async def scripted() -> AsyncIterator[ScriptedApi]:
-    """An API server that answers as scripted."""
+    """Run an API server that answers as scripted."""
     server_script = ScriptedApi()
     server = await asyncio.start_server(server_script.connect, "127.0.0.1", 0)
     server_script.port = server.sockets[0].getsockname()[1]

@@ -1,4 +1,4 @@
-"""The chart, and the real Helm, kubectl and kube-scheduler to try it with."""
+"""The chart, and the real Helm, kubectl and kube-scheduler to test it with."""
 
 import json
 import os
@@ -30,10 +30,10 @@ PATIENCE_S = 60.0  # for what takes a second or two on an idle machine
 
 
 class StrictLoader(yaml.SafeLoader):
-    """Refuses a key that stands twice in one map, of which others take the last."""
+    """Refuses duplicate keys in a map, of which other loaders take the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Return the map; raise ConstructorError where a key stands twice."""
+        """Return the map; raise ConstructorError for a duplicate key."""
         keys = [key.value for key, _ in node.value]
         if twice := {key for key in keys if keys.count(key) > 1}:
             raise ConstructorError(None, None, f"twice: {', '.join(twice)}", node.start_mark)
@@ -57,7 +57,7 @@ def runner(program: Path, environment: dict[str, str]) -> Run:
 
 
 def helm_environment(home: Path, kubeconfig: Path) -> dict[str, str]:
-    """Return an environment that holds none of the user's own Helm and Kubernetes settings."""
+    """Return an environment without the user's own Helm and Kubernetes settings."""
     folders = {f"HELM_{kind}_HOME": str(home / kind) for kind in ("CACHE", "CONFIG", "DATA")}
     path = os.environ["PATH"]
     return {"PATH": path, "HOME": str(home), "KUBECONFIG": str(kubeconfig), **folders}
@@ -65,29 +65,29 @@ def helm_environment(home: Path, kubeconfig: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def values() -> dict[str, Any]:
-    """values.yaml, parsed."""
+    """Return values.yaml, parsed."""
     parsed: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
     return parsed
 
 
 @pytest.fixture(scope="session")
 def helm_offline(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The real Helm, without any cluster."""
+    """Return a runner of the real Helm, without a cluster."""
     home = tmp_path_factory.mktemp("helm")
     return runner(control_plane_programs() / "helm", helm_environment(home, home / "no-kubeconfig"))
 
 
 @pytest.fixture(scope="session")
 def kube_scheduler() -> Path:
-    """The real kube-scheduler's program."""
+    """Return the path of the real kube-scheduler."""
     return control_plane_programs() / "kube-scheduler"
 
 
 @pytest.fixture(scope="session")
 def render_with_tests(helm_offline: Run) -> Render:
-    """Return all objects that the chart renders to with further `helm template` arguments.
+    """Return a function that renders the chart with further `helm template` arguments.
 
-    A key that stands twice in one map fails, as in kustomize.
+    A duplicate key in a map fails, as in kustomize.
     """
 
     def run(*arguments: str) -> list[dict[str, Any]]:
@@ -101,13 +101,13 @@ def render_with_tests(helm_offline: Run) -> Render:
 
 @pytest.fixture(scope="session")
 def render(render_with_tests: Render) -> Render:
-    """Return what the chart renders to, without what `helm test` creates."""
+    """Return a function that renders the chart without the objects of `helm test`."""
     return partial(render_with_tests, "--skip-tests")
 
 
 @pytest.fixture(scope="session")
 def refusal(helm_offline: Run) -> Callable[..., str]:
-    """Return what Helm says when it refuses the values; fail when it takes them."""
+    """Return a function that returns Helm's refusal of values; it fails if Helm accepts them."""
 
     def run(*arguments: str) -> str:
         result = helm_offline("template", "greensched", "CHART", *arguments)
@@ -119,21 +119,21 @@ def refusal(helm_offline: Run) -> Callable[..., str]:
 
 @pytest.fixture
 def kubectl(control_plane: ControlPlane, tmp_path: Path) -> Run:
-    """Kubectl on the real control plane."""
+    """Return a runner of kubectl on the real control plane."""
     environment = helm_environment(tmp_path, control_plane.kubeconfig)
     return runner(control_plane.programs / "kubectl", environment)
 
 
 @pytest.fixture
 def helm(control_plane: ControlPlane, tmp_path: Path) -> Run:
-    """Helm on the real control plane."""
+    """Return a runner of Helm on the real control plane."""
     environment = helm_environment(tmp_path, control_plane.kubeconfig)
     return runner(control_plane.programs / "helm", environment)
 
 
 @dataclass
 class Installation:
-    """The chart without pods of its own, and its processes run by us with what it gave them."""
+    """The chart without pods; its processes run here, with the chart's settings and accounts."""
 
     plane: ControlPlane
     helm: Run
@@ -158,7 +158,7 @@ class Installation:
         assert result.returncode == 0, result.stderr
 
     def environment(self, process: str, health_port: int) -> dict[str, str]:
-        """Return what a pod of the chart would have."""
+        """Return the environment of a pod of the chart."""
         shown = self.get("configmap", "greensched-operator")["data"]
         folder = self.plane.folder / "policy.json"
         policy = self.get("configmap", "greensched-operator-policy")["data"]["policy.json"]
@@ -174,7 +174,7 @@ class Installation:
             f"{PREFIX}WEBHOOK_PORT": str(self.webhook_port),
             f"{PREFIX}HEALTH_HOST": "127.0.0.1",
             f"{PREFIX}HEALTH_PORT": str(health_port),
-            f"{PREFIX}LEDGER_PORT": "0",  # any: others have the chart's beside us
+            f"{PREFIX}LEDGER_PORT": "0",  # any free port: other tests use the chart's
         }
 
     def start(self, process: str, health_port: int = 0) -> ManagedProcess:
@@ -189,7 +189,7 @@ class Installation:
         return running
 
     def run_to_its_end(self, process: str) -> subprocess.CompletedProcess[str]:
-        """Run a process as the chart's account until it ends by itself."""
+        """Run a process as the chart's account until it ends."""
         return subprocess.run(
             [sys.executable, "-m", "greensched_operator", process],
             env=self.environment(process, 0),
@@ -199,19 +199,19 @@ class Installation:
         )
 
     def refusals(self, running: ManagedProcess) -> list[str]:
-        """Return what our accounts were not allowed; others' processes wrote to the same file."""
+        """Return log lines about rights that our accounts lack; other releases share the file."""
         lines = running.log_file.read_text().splitlines()
         return [each for each in lines if "forbidden" in each.lower() and self.namespace in each]
 
     def wait_until(self, claim: Callable[[], bool], what: str) -> None:
-        """Wait until a claim about the cluster holds; fail when it does not in time."""
+        """Wait until a claim about the cluster is true; fail if it is not in time."""
         deadline = time.monotonic() + PATIENCE_S
         while not claim():
             assert time.monotonic() < deadline, f"not within {PATIENCE_S:.0f} s: {what}"
-            time.sleep(0.1)  # what is waited for lies in another process
+            time.sleep(0.1)  # another process changes it
 
     def stop(self) -> None:
-        """End all of them."""
+        """Stop all processes."""
         for process in ("controller", "webhook", "releaser"):
             if f"installed-{process}" in self.plane.processes:
                 self.plane.stop(f"installed-{process}")
@@ -224,13 +224,15 @@ class Installation:
         return found
 
     def ca_bundles(self) -> list[str]:
-        """Return what the API server trusts, webhook by webhook."""
+        """Return the CA bundle of each webhook."""
         found = self.get("mutatingwebhookconfiguration", RELEASE)["webhooks"]
         return [each["clientConfig"].get("caBundle", "") for each in found]
 
-    def job(self, name: str, scheduler: str = "greensched", **said: str) -> str:
-        """Return a Job; `run_now` stands for the annotation greensched.io/run-now."""
-        annotations = {f"greensched.io/{key.replace('_', '-')}": text for key, text in said.items()}
+    def job(self, name: str, scheduler: str = "greensched", **marks: str) -> str:
+        """Return a Job; `run_now` means the annotation greensched.io/run-now."""
+        annotations = {
+            f"greensched.io/{key.replace('_', '-')}": text for key, text in marks.items()
+        }
         resources = {"requests": {"cpu": "1"}}
         container = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": resources}
         pod = {"schedulerName": scheduler, "restartPolicy": "Never", "containers": [container]}
@@ -249,7 +251,7 @@ def _is_ready(port: int) -> bool:
 
 @pytest.fixture
 def installation(control_plane: ControlPlane, helm: Run, kubectl: Run) -> Iterator[Installation]:
-    """The chart, a namespace of users, and nothing left of either."""
+    """Install the chart and create a namespace of users; remove both afterwards."""
     own, users = (f"{word}-{uuid.uuid4().hex[:6]}" for word in ("installed", "users"))
     made = Installation(control_plane, helm, kubectl, own, users, free_port())
     made.upgrade("--take-ownership")

@@ -98,7 +98,7 @@ def test_wheels_are_chosen_for_the_processor_of_the_image(
 
 
 def test_an_unknown_processor_is_refused_by_name() -> None:
-    with pytest.raises(SystemExit, match="TARGETARCH=s390x: name one of amd64, arm64"):
+    with pytest.raises(SystemExit, match="TARGETARCH=s390x is unknown: use one of amd64, arm64"):
         INSTALLER["platform_options"]("s390x", "x86_64")
 
 

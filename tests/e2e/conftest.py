@@ -1,7 +1,7 @@
 """The chart on a cluster whose nodes run containers: real nodes of this machine, kind, or yours.
 
 `GREENSCHED_E2E_KUBECONFIG` names a cluster; without it two real nodes are started here. Tests know
-the cluster by kubectl and Helm, and skip what it cannot.
+the cluster only by kubectl and Helm, and are skipped if it lacks something.
 """
 
 import json
@@ -40,7 +40,7 @@ from greensched_testbed.requirements import IMAGES, NODES, missing
 
 ROOT = Path(__file__).parents[2]
 
-_figures: dict[str, float | str] = {}  # what `make bench-real` reads, and what they are of
+_figures: dict[str, float | str] = {}  # for `make bench-real`
 _use: list[ContainerUse] = []
 _FIGURES = ROOT / "build/e2e/figures.json"
 
@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print and write how long each stage took, and what was left behind."""
+    """Print and write the duration of each stage, and what was left behind."""
     for name, figure in _figures.items():
         text = f"{figure:.3g}" if isinstance(figure, float) else figure
         terminalreporter.write_line(f"e2e: {name}: {text}")
@@ -64,7 +64,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(scope="session")
 def last_release(tmp_path_factory: pytest.TempPathFactory) -> LastRelease:
-    """The release before this one, of which a clone has the history."""
+    """Build the last release from the clone's history."""
     if lacks := missing(IMAGES):
         pytest.skip(f"images of the last release need {'; '.join(lacks)}")
     try:
@@ -77,7 +77,7 @@ def last_release(tmp_path_factory: pytest.TempPathFactory) -> LastRelease:
 def cluster(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClusterAccess]:
-    """The cluster under test; real nodes leave nothing behind, or the run fails."""
+    """Return the cluster under test; the run fails if real nodes leave something behind."""
     home = tmp_path_factory.mktemp("home")
     if os.environ.get(KUBECONFIG):
         try:
@@ -108,9 +108,9 @@ def cluster(
 
 
 def _build_for(request: pytest.FixtureRequest) -> None:
-    """Build all programs and images of the tests that run, before the nodes start.
+    """Build all programs and images of the selected tests before the nodes start.
 
-    What cannot be built is said again by whoever needs it.
+    The test that needs one reports a failed build again.
     """
     wanted = {name for each in request.session.items for name in getattr(each, "fixturenames", ())}
     builders: dict[str, Callable[[], object]] = {
@@ -126,7 +126,7 @@ def _build_for(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="session")
 def release(cluster: ClusterAccess) -> Iterator[ChartRelease]:
-    """The chart, all of it Ready, in mode enforce, and what two grids do."""
+    """Install the chart in mode enforce, wait until all is Ready, and publish two grids."""
     if not (cluster.can.extender_image and cluster.can.operator_image):
         pytest.skip(f"{cluster.can.kind} has no images of ours")
     made = install(cluster, ROOT / "deploy/helm/greensched")
@@ -145,16 +145,16 @@ def release(cluster: ClusterAccess) -> Iterator[ChartRelease]:
 
 @pytest.fixture
 def use(release: ChartRelease, cluster: ClusterAccess) -> ContainerUse:
-    """What each container of the release took most since it was installed, by its kubelet."""
+    """Return the peak use of each container of the release, by the kubelets."""
     if not cluster.can.kubelet_metrics:
-        pytest.skip(f"{cluster.can.kind}: no test may ask its kubelets")
+        pytest.skip(f"{cluster.can.kind}: its kubelets cannot be asked")
     assert _use, "it began with the release"
     return _use[0]
 
 
 @pytest.fixture
 def shell(cluster: ClusterAccess) -> str:
-    """An image with a shell."""
+    """Return an image with a shell."""
     if not cluster.can.shell_image:
         pytest.skip(f"{cluster.can.kind} has no image with a shell")
     return cluster.can.shell_image
@@ -162,10 +162,12 @@ def shell(cluster: ClusterAccess) -> str:
 
 @pytest.fixture
 def two_zones(cluster: ClusterAccess) -> dict[str, str]:
-    """Each node's grid zone; with one zone alone no score decides."""
+    """Return each node's grid zone; skip if there is only one, where no score decides."""
     nodes = json.loads(cluster.kubectl("get", "nodes", "--output", "json"))["items"]
     found = {each["metadata"]["name"]: each["metadata"]["labels"] for each in nodes}
-    zones = {name: said.get("greensched.io/grid-zone", "") for name, said in found.items()}
+    zones = {
+        name: node_labels.get("greensched.io/grid-zone", "") for name, node_labels in found.items()
+    }
     if not {CLEAN, DIRTY} <= set(zones.values()):
         pytest.skip(f"{cluster.can.kind} has no nodes of both {CLEAN} and {DIRTY}")
     return zones
@@ -173,7 +175,7 @@ def two_zones(cluster: ClusterAccess) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class EarlyWork:
-    """Work that is created before other tests, so that its time has come when they have run."""
+    """Work that is created before other tests, so that it is due when they have run."""
 
     namespace: str
     opens: datetime  # when the Job `windowed` may start at the earliest
@@ -182,7 +184,7 @@ class EarlyWork:
 
 @pytest.fixture(scope="session")
 def early_work(cluster: ClusterAccess, release: ChartRelease) -> Iterator[EarlyWork]:
-    """A Job whose window opens in one to two minutes, and a CronJob that runs then."""
+    """Create a Job whose window opens in one to two minutes, and a CronJob that runs then."""
     if not cluster.can.shell_image:
         pytest.skip(f"{cluster.can.kind} has no image with a shell")
     minute = timedelta(minutes=1)
@@ -190,7 +192,7 @@ def early_work(cluster: ClusterAccess, release: ChartRelease) -> Iterator[EarlyW
     made = EarlyWork(f"early-{uuid.uuid4().hex[:6]}", soon, soon)
     cluster.kubectl("create", "namespace", made.namespace)
     template = pod_template(cluster.can.shell_image)
-    # It closes before power is cleaner: no later start is better than its first moment.
+    # It closes before power is cleaner, so its first moment is the best start.
     window = f"{made.opens:%H:%M}-{made.opens + 30 * minute:%H:%M} UTC"
     cluster.apply(
         job("windowed", template, window=window, runtime="10m"),
@@ -203,7 +205,7 @@ def early_work(cluster: ClusterAccess, release: ChartRelease) -> Iterator[EarlyW
 
 @pytest.fixture
 def users(cluster: ClusterAccess, early_work: EarlyWork) -> Iterator[str]:
-    """A namespace of users, whose work is held by the cluster's policy."""
+    """Create a namespace of users, in which the cluster's policy holds work."""
     name = f"users-{uuid.uuid4().hex[:6]}"
     cluster.kubectl("create", "namespace", name)
     yield name
@@ -212,7 +214,7 @@ def users(cluster: ClusterAccess, early_work: EarlyWork) -> Iterator[str]:
 
 @pytest.fixture
 def greensched(cluster: ClusterAccess) -> Callable[..., str]:
-    """The command line, as a user of the cluster; it must exit with `status`."""
+    """Return a runner of the command line as a user; it must exit with `status`."""
 
     def run(*arguments: str, status: int = 0) -> str:
         result = subprocess.run(

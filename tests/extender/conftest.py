@@ -30,7 +30,7 @@ NOW = 1_800_000_000.0
 
 @dataclass
 class World:
-    """All parts of an extender, to look at and to turn."""
+    """All parts of an extender, for tests to read and change."""
 
     clock: ManualClock
     snapshot: Snapshot
@@ -40,7 +40,7 @@ class World:
     assumptions: ScoringAssumptions
     grid: OutlookCache
     extender: Extender
-    said: DeclaredRuntimes
+    runtimes: DeclaredRuntimes
     carbon: dict[str, float | None]
     price: dict[str, float | None]
     age_s: list[float | None] = field(default_factory=lambda: [0.0])
@@ -118,7 +118,7 @@ def make_pod(
 def made_up_grid(
     carbon: Mapping[str, float | None], price: Mapping[str, float | None]
 ) -> OutlookCache:
-    """Return a grid of values that hold for ever and can be changed."""
+    """Return a grid of constant values that tests can change."""
 
     def state_of(zone: str, now: float) -> ZoneSignal:
         return ZoneSignal(zone, _state(carbon.get(zone)), _state(price.get(zone)), "EUR")
@@ -165,10 +165,10 @@ def make_world(
     assumptions = ScoringAssumptions(0.5, 0.6, empty_nodes_sleep, 3600.0, Weights(1.0, 1.0, 0.1))
     decisions = Decisions(decisions_max_bytes)
     grid = made_up_grid(carbon, price)
-    said = DeclaredRuntimes()
+    runtimes = DeclaredRuntimes()
     extender = Extender(
         AnswerSettings(frozenset({"greensched"}), assumptions, filter_enabled, 120.0),
-        Knowledge(snapshot, lambda: age_s[0], grid, said),
+        Knowledge(snapshot, lambda: age_s[0], grid, runtimes),
         choice=choice,
         decisions=decisions,
         metrics=metrics,
@@ -176,38 +176,38 @@ def make_world(
         binder=binder,
     )
     return World(
-        clock, snapshot, decisions, metrics, choice, assumptions, grid, extender, said, carbon,
+        clock, snapshot, decisions, metrics, choice, assumptions, grid, extender, runtimes, carbon,
         price, age_s,
     )  # fmt: skip
 
 
 @pytest.fixture
 def new_world() -> Callable[..., World]:
-    """Build an extender over an empty cluster."""
+    """Return a builder of extenders over an empty cluster."""
     return make_world
 
 
 @pytest.fixture
 def world() -> World:
-    """An extender over an empty cluster, the prior rule serving."""
+    """Return an extender over an empty cluster with the prior's rule."""
     return make_world()
 
 
 @pytest.fixture
 def pod() -> Callable[..., dict[str, Any]]:
-    """Build a pod as kube-scheduler sends it."""
+    """Return a builder of pods as kube-scheduler sends them."""
     return make_pod
 
 
 @pytest.fixture
 def wire(repository: Path) -> Path:
-    """Bodies that a real kube-scheduler 1.36 sent and understood."""
+    """Return the folder of bodies that a real kube-scheduler 1.36 sent and accepted."""
     return repository / "tests" / "golden" / "extender"
 
 
 @pytest.fixture(scope="session")
 def shared_world() -> World:
-    """An extender over eight odd nodes, for tests that only ask."""
+    """Return an extender over eight unusual nodes, for tests that change nothing."""
     shared = make_world()
     for number in range(8):
         budget_w = 120.0 if number % 3 == 0 else None

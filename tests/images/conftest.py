@@ -1,4 +1,4 @@
-"""Our images, built from this checkout, and a control plane with the chart whose pods they are."""
+"""Our images, built from this checkout, and a control plane with the chart."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -22,7 +22,7 @@ NAMESPACE = "greensched"
 
 @pytest.fixture(scope="session")
 def image_store(repository: Path) -> ImageStore:
-    """Where images are built and kept."""
+    """Return the store in which images are built and kept."""
     if lacks := missing(IMAGES):
         pytest.skip(f"building and running images needs {'; '.join(lacks)}")
     return ImageStore(repository)
@@ -30,13 +30,13 @@ def image_store(repository: Path) -> ImageStore:
 
 @pytest.fixture(scope="session")
 def images(image_store: ImageStore) -> dict[str, Image]:
-    """Each component's image."""
+    """Return each component's image."""
     return {component: image_store.built(component) for component in COMPONENTS}
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where containers run: what the chart gives them, and an API server behind a door."""
+    """Runs containers with the chart's settings, and gives them access to an API server."""
 
     store: ImageStore
     images: dict[str, Image]
@@ -64,7 +64,7 @@ class Place:
 
     @contextmanager
     def beside_api_server(self, image: str, run: ContainerRun) -> Iterator[EnteredContainer]:
-        """Run an image that reaches the API server and nothing else."""
+        """Run an image that can reach only the API server."""
         with Door(self.api_port) as door:
             with self.alone(image, replace(run, network=door.network)) as container:
                 yield container
@@ -76,7 +76,7 @@ def place(
     images: dict[str, Image],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Place]:
-    """A control plane with the chart installed; no node runs its pods."""
+    """Run a control plane with the chart installed; no node runs its pods."""
     folder = tmp_path_factory.mktemp("images")
     with ControlPlane(ControlPlaneOptions(kwok=False, scheduler=False)) as plane:
         plane.helm(
@@ -91,7 +91,7 @@ Start = Callable[[str, str], EnteredContainer]
 
 @pytest.fixture(scope="module")
 def start(place: Place) -> Iterator[Start]:
-    """Start a Deployment's container beside the API server; it ends with the module."""
+    """Return a function that starts a Deployment's container; it ends with the module."""
     with ExitStack() as stack:
 
         def started(image: str, deployment: str) -> EnteredContainer:

@@ -50,13 +50,13 @@ _ANSWERED = parse_timestamp("2026-01-19T12:10:00Z")
 
 @pytest.fixture
 def now() -> float:
-    """The moment at which every stored answer of a provider holds, in epoch seconds."""
+    """Return a time at which every stored answer of a provider is valid, in epoch seconds."""
     return _ANSWERED
 
 
 @pytest.fixture(scope="session")
 def golden() -> Callable[[str], bytes]:
-    """Return what a stored answer of a provider holds, zipped as CAISO does if asked."""
+    """Return a reader of providers' stored answers; `.zip` names are zipped, as CAISO does."""
 
     def read(name: str) -> bytes:
         if not name.endswith(".zip"):
@@ -71,19 +71,19 @@ def golden() -> Callable[[str], bytes]:
 
 
 async def until(claim: Callable[[], Awaitable[Any]], what: str) -> Any:
-    """Return what a claim gives once that is true; fail when it is not in time."""
+    """Return the first true result of a claim; fail if it does not come in time."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         found = await claim()
         if found:
             return found
-        await asyncio.sleep(_POLL_S)  # what is waited for lies in another process
+        await asyncio.sleep(_POLL_S)  # another process changes it
     raise AssertionError(f"not within {PATIENCE_S:.0f} s: {what}")
 
 
 @pytest_asyncio.fixture
 async def crds(api: ApiClient) -> None:
-    """Our custom resources, known to the API server."""
+    """Define our custom resources in the API server."""
     for file in sorted(CRDS.glob("*.yaml")):
         found = yaml.safe_load(file.read_text(encoding="utf-8"))
         name = found["metadata"]["name"]
@@ -102,14 +102,14 @@ async def _is_served(api: ApiClient, path: str) -> bool:
     try:
         return await exists(api, path)
     except ApiUnavailable as fault:
-        if fault.status != 429:  # "storage is (re)initializing", just after it was made
+        if fault.status != 429:  # "storage is (re)initializing", just after its creation
             raise
         return False
 
 
 @dataclass
 class Place:
-    """A namespace of users, watched by an operator whose own namespace is another."""
+    """A namespace of users, and an operator in another namespace that watches it."""
 
     api: ApiClient
     namespace: str
@@ -121,16 +121,16 @@ class Place:
 
     @property
     def jobs(self) -> str:
-        """Where its Jobs are."""
+        """Return the path of its Jobs."""
         return f"/apis/batch/v1/namespaces/{self.namespace}/jobs"
 
     @property
     def pods(self) -> str:
-        """Where its pods are."""
+        """Return the path of its pods."""
         return f"/api/v1/namespaces/{self.namespace}/pods"
 
     async def green_policy(self, name: str = "default", **spec: Any) -> None:
-        """Have a GreenPolicy in the users' namespace."""
+        """Create a GreenPolicy in the users' namespace."""
         body = {
             "apiVersion": f"{labels.GROUP}/{labels.VERSION}",
             "kind": "GreenPolicy",
@@ -140,41 +140,43 @@ class Place:
         path = f"{GREEN_POLICIES}/{self.namespace}/{labels.GREEN_POLICIES}"
         await self.api.create(path, json.dumps(body).encode())
 
-    async def create_job(self, name: str, **said: str) -> dict[str, Any]:
-        """Create a Job with annotations of ours: `max_delay` stands for greensched.io/max-delay."""
-        return await self.create(self.jobs, self.job(name, **said))
+    async def create_job(self, name: str, **annotations: str) -> dict[str, Any]:
+        """Create a Job with our annotations: `max_delay` means greensched.io/max-delay."""
+        return await self.create(self.jobs, self.job(name, **annotations))
 
-    async def create_pod(self, name: str, **said: str) -> dict[str, Any]:
-        """Create a pod with annotations of ours."""
-        return await self.create(self.pods, self.pod(name, **said))
+    async def create_pod(self, name: str, **annotations: str) -> dict[str, Any]:
+        """Create a pod with our annotations."""
+        return await self.create(self.pods, self.pod(name, **annotations))
 
-    def job(self, name: str, scheduler: str = labels.SCHEDULER_NAME, **said: str) -> dict[str, Any]:
-        """Return a Job with annotations of ours."""
+    def job(
+        self, name: str, scheduler: str = labels.SCHEDULER_NAME, **annotations: str
+    ) -> dict[str, Any]:
+        """Return a Job with our annotations."""
         return {
-            "metadata": {"name": name, "annotations": _annotations(said)},
+            "metadata": {"name": name, "annotations": _annotations(annotations)},
             "spec": {"template": {"metadata": {}, "spec": _pod_spec(scheduler, self.own)}},
         }
 
-    def pod(self, name: str, **said: str) -> dict[str, Any]:
-        """Return a pod with annotations of ours."""
+    def pod(self, name: str, **annotations: str) -> dict[str, Any]:
+        """Return a pod with our annotations."""
         return {
-            "metadata": {"name": name, "annotations": _annotations(said)},
+            "metadata": {"name": name, "annotations": _annotations(annotations)},
             "spec": _pod_spec(labels.SCHEDULER_NAME, self.own),
         }
 
     async def until(self, claim: Callable[[], Awaitable[Any]], what: str) -> Any:
-        """Return what a claim gives once that is true; fail when it is not in time."""
+        """Return the first true result of a claim; fail if it does not come in time."""
         return await until(claim, what)
 
     async def started(self, path: str) -> dict[str, Any] | None:
-        """Return a Job or pod that nothing of ours holds any more, else None."""
+        """Return a Job or pod once GreenSched holds it no longer, else None."""
         found = await self.get(path)
         gates = [each["name"] for each in found["spec"].get("schedulingGates", ())]
         is_held = found["spec"].get("suspend") or labels.GATE in gates
         return None if is_held else found
 
     async def create(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Create an object, and return it as it is stored."""
+        """Create an object, and return it as stored."""
         made: dict[str, Any] = json.loads(await self.api.create(path, json.dumps(body).encode()))
         return made
 
@@ -184,20 +186,20 @@ class Place:
         return found
 
     @asynccontextmanager
-    async def webhook(self, *, is_heard_of: bool = True) -> AsyncIterator[WebhookProcess]:
-        """A webhook that the API server calls for the users' namespace.
+    async def webhook(self, *, has_heartbeat: bool = True) -> AsyncIterator[WebhookProcess]:
+        """Run a webhook that the API server calls for the users' namespace.
 
-        It holds as if a releaser lived, unless none is to be heard of.
+        With `has_heartbeat` it holds work, as if a releaser were alive.
         """
         path = f"{CONFIGURATIONS}/{self.settings.webhook_configuration}"
         await self.api.create(CONFIGURATIONS, json.dumps(webhook_configuration(self)).encode())
         stop = asyncio.Event()
         process = WebhookProcess(self.settings, self.api, self.settings.clock)
         running = asyncio.create_task(process.run(stop))
-        beating = asyncio.create_task(self._beat()) if is_heard_of else None
+        beating = asyncio.create_task(self._beat()) if has_heartbeat else None
         try:
             await CertificateController(self.settings, self.api, WallClock()).look()
-            await until(lambda: _ready(process, running, is_heard_of), "the webhook is ready")
+            await until(lambda: _ready(process, running, has_heartbeat), "the webhook is ready")
             await until(lambda: self._calls(process), "the API server calls it")
             yield process
         finally:
@@ -205,7 +207,7 @@ class Place:
             await running
             if beating is not None:
                 beating.cancel()
-            if await exists(self.api, path):  # or `emergency-release` took it away
+            if await exists(self.api, path):  # `emergency-release` may have deleted it
                 await self.api.delete(path)
 
     async def _beat(self) -> None:
@@ -214,7 +216,7 @@ class Place:
         beating = Heartbeat(lease, lambda: True)
         while True:
             await beating.beat()
-            await asyncio.sleep(0.2)  # seen twice as soon as the webhook listens
+            await asyncio.sleep(0.2)  # so that the webhook soon sees two
 
     async def _calls(self, process: WebhookProcess) -> bool:
         probe = self.job("probe", deadline="6h", run_now="true")
@@ -225,7 +227,7 @@ class Place:
 
     @asynccontextmanager
     async def controller(self, identity: str = "first") -> AsyncIterator["Running"]:
-        """A controller; its webhook's configuration need not be there."""
+        """Run a controller; its webhook's configuration need not exist."""
         stop = asyncio.Event()
         settings = self.settings.model_copy(update={"identity": identity})
         process = ControllerProcess(settings, self.access, self.api, settings.clock)
@@ -239,7 +241,7 @@ class Place:
     async def publish(
         self, zone: str, carbon_g_per_kwh: Sequence[float], *, slot_s: float = 3600.0
     ) -> None:
-        """Have a GridSignal of a zone: so many grams in each slot from now on."""
+        """Publish a zone's GridSignal with the given grams in each slot from now on."""
         now_s = time.time() // 900 * 900
         slots = [GridSlot(now_s + place * slot_s, grams, None)
                  for place, grams in enumerate(carbon_g_per_kwh)]  # fmt: skip
@@ -256,7 +258,7 @@ class Place:
         await self.api.patch(f"{GRID_SIGNALS}/{name}/status", body)
 
     async def offer_node(self, zone: str, cpu_cores: float = 16.0) -> None:
-        """Have a node, which kwok plays, in a grid zone."""
+        """Create a node in a grid zone, simulated by kwok."""
         group = EqualNodes(1, f"{zone.lower()}-{uuid.uuid4().hex[:4]}", cpu_cores, 2.0**36,
                           grid_zone=zone, extra_labels={_PLACE: self.own})  # fmt: skip
         names = await create_nodes(self.api, [group])
@@ -265,7 +267,7 @@ class Place:
 
     @asynccontextmanager
     async def releaser(self) -> AsyncIterator[Releaser]:
-        """A releaser."""
+        """Run a releaser."""
         stop = asyncio.Event()
         process = Releaser(self.settings, self.api, self.settings.clock)
         running = asyncio.create_task(process.run(stop))
@@ -278,7 +280,7 @@ class Place:
 
 @dataclass
 class Running:
-    """A controller that runs, and what ends it."""
+    """A running controller, and the event that stops it."""
 
     metrics: ControllerMetrics
     stop: asyncio.Event
@@ -286,15 +288,15 @@ class Running:
     task: asyncio.Task[None]
 
 
-async def _ready(process: WebhookProcess, running: asyncio.Task[None], is_heard_of: bool) -> bool:
+async def _ready(process: WebhookProcess, running: asyncio.Task[None], has_heartbeat: bool) -> bool:
     if running.done():
         await running
-    wanted = {""} if is_heard_of else {"", f"waits for {SIGN_OF_LIFE}"}
+    wanted = {""} if has_heartbeat else {"", f"waits for {SIGN_OF_LIFE}"}
     return process.ready() in wanted
 
 
 def webhook_configuration(place: Place) -> dict[str, Any]:
-    """Return the configuration, as the chart's, for a webhook on this machine."""
+    """Return the chart's configuration for a webhook on this machine."""
     rules = [
         {"apiGroups": ["batch"], "apiVersions": ["v1"], "resources": ["jobs"]},
         {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]},
@@ -325,7 +327,7 @@ def webhook_configuration(place: Place) -> dict[str, Any]:
 async def place(
     api: ApiClient, api_access: ApiAccess, namespace: str, crds: None, tmp_path: Path
 ) -> AsyncIterator[Place]:
-    """The users' namespace of this test and one for its operator."""
+    """Create the users' namespace of this test and one for its operator."""
     own = f"operator-{uuid.uuid4().hex[:6]}"
     await api.create("/api/v1/namespaces", json.dumps({"metadata": {"name": own}}).encode())
     settings = OperatorSettings(
@@ -350,12 +352,12 @@ async def place(
     await delete_nodes(api, made.nodes)
 
 
-def _annotations(said: dict[str, str]) -> dict[str, str]:
-    return {f"{labels.GROUP}/{name.replace('_', '-')}": value for name, value in said.items()}
+def _annotations(values: dict[str, str]) -> dict[str, str]:
+    return {f"{labels.GROUP}/{name.replace('_', '-')}": value for name, value in values.items()}
 
 
 def _pod_spec(scheduler: str, place: str) -> dict[str, Any]:
-    """Return a pod for the nodes of one place, whatever other tests have left behind."""
+    """Return a pod that only the nodes of one place can take, not those of other tests."""
     return {
         "nodeSelector": {_PLACE: place},
         "schedulerName": scheduler,

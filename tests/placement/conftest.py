@@ -1,6 +1,6 @@
-"""A cluster with GreenSched in it: control plane, chart, extender and second scheduler, all real.
+"""A cluster with GreenSched: real control plane, chart, extender and second scheduler.
 
-It is a control plane of these tests' own, so that its chart does not meet those of other tests. A
+These tests have their own control plane, so that its chart does not conflict with other tests'. A
 module that needs other values of the chart names them in `CHART_VALUES`.
 """
 
@@ -37,13 +37,13 @@ _POLL_S = 0.1
 _TEST_LABEL = "placement-test"
 _PROBE = "probe-"
 _SIGNALS = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.GRID_SIGNALS}"
-# The chart's own pods stay away: kwok would put them on the nodes of the tests.
+# No pods of the chart: kwok would run them on the tests' nodes.
 _NO_PODS = ("extender.replicas=0", "scheduler.replicas=0")
 
 
 @pytest.fixture(scope="session")
 def control_plane() -> Iterator[ControlPlane]:
-    """A control plane of these tests' own; whatever still runs when it has ended is a failure."""
+    """Run a control plane for these tests; a process that outlives it is a failure."""
     if "GREENSCHED_KUBECONFIG" in os.environ:
         pytest.skip("needs a control plane of our own, and GREENSCHED_KUBECONFIG names another")
     with ControlPlane() as running:
@@ -54,14 +54,14 @@ def control_plane() -> Iterator[ControlPlane]:
 
 
 class Installed:
-    """GreenSched as the chart installs it, changed only when a module wants other values."""
+    """GreenSched as the chart installs it; upgraded only if a module needs other values."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.processes = GreenSchedProcesses(plane, ASSUMED)
         self._values: tuple[str, ...] | None = None
 
     def with_values(self, values: Sequence[str]) -> None:
-        """Have it run with these values, each as `helm --set` takes it."""
+        """Run it with these values, each in the form of `helm --set`."""
         if tuple(values) == self._values:
             return
         self.processes.stop()
@@ -73,13 +73,13 @@ class Installed:
 
 @pytest.fixture(scope="session")
 def installed(control_plane: ControlPlane) -> Installed:
-    """The one release in our control plane."""
+    """Return the one release in our control plane."""
     return Installed(control_plane)
 
 
 @pytest.fixture(scope="module")
 def greensched(installed: Installed, request: pytest.FixtureRequest) -> GreenSchedProcesses:
-    """The extender and the second scheduler, with the values that the module names."""
+    """Return extender and second scheduler, with the values that the module names."""
     installed.with_values(getattr(request.module, "CHART_VALUES", ()))
     return installed.processes
 
@@ -106,13 +106,13 @@ class Placements:
         self._changed = asyncio.Event()
 
     def list_began(self) -> None:
-        """A list tells nothing new."""
+        """Do nothing: a list has no new bindings."""
 
     def list_ended(self) -> None:
-        """A pod that is gone was bound all the same."""
+        """Do nothing: a deleted pod was bound too."""
 
     def upsert(self, item: _Pod) -> None:
-        """Note where a pod is bound."""
+        """Record the node of a bound pod."""
         if not item.spec.nodeName:
             return
         if item.metadata.name.startswith(_PROBE):
@@ -122,7 +122,7 @@ class Placements:
         self._changed.set()
 
     def remove(self, item: _Pod) -> None:
-        """A pod that is gone was bound all the same."""
+        """Do nothing: a deleted pod was bound too."""
 
     async def until(self, claim: Callable[[], bool]) -> None:
         """Wait until a claim about `node_of` holds."""
@@ -147,12 +147,12 @@ class Scene:
 
     @property
     def pods_path(self) -> str:
-        """Where this test's pods are."""
+        """Return the path of this test's pods."""
         return f"/api/v1/namespaces/{self.namespace}/pods"
 
     @property
     def own_nodes(self) -> dict[str, str]:
-        """What selects this test's nodes."""
+        """Return the labels of this test's nodes."""
         return {_TEST_LABEL: self.namespace}
 
     @staticmethod
@@ -165,7 +165,7 @@ class Scene:
         curve: Sequence[float] = (),
         **more: Any,
     ) -> EqualNodes:
-        """A node whose watts grow straight from idle to peak, or along the curve."""
+        """Return a node whose watts grow linearly from idle to peak, or along the curve."""
         points = curve or [idle_w + (peak_w - idle_w) * tenth / 10 for tenth in range(11)]
         annotations = {labels.POWER_CURVE_WATTS: ",".join(f"{watts:.3f}" for watts in points)}
         annotations |= more.pop("annotations", {})
@@ -201,7 +201,7 @@ class Scene:
         return names
 
     async def _probe(self, nodes: Sequence[str], scheduler: str) -> None:
-        """Have the scheduler put a pod that asks for nothing on each node: then it knows them."""
+        """Have the scheduler bind a pod without requests to each node, so that it knows them."""
         for node in nodes:
             selector = {labels.HOSTNAME: node}
             await self.create(_PROBE + node, cpu=0, scheduler=scheduler, nodeSelector=selector)
@@ -219,15 +219,15 @@ class Scene:
         annotations: Mapping[str, str] | None = None,
         **spec: Any,
     ) -> None:
-        """Create pods all at once."""
-        said = {labels.RUNTIME: "1h", **(annotations or {})}
+        """Create pods at the same time."""
+        marks = {labels.RUNTIME: "1h", **(annotations or {})}
         asked = {labels.CPU: f"{round(cpu * 1000)}m", labels.MEMORY: "128Mi"} if cpu else {}
         resources: dict[str, Any] = {"requests": asked}
         if gpus:
             resources = {"requests": asked, "limits": {labels.NVIDIA_GPU: str(gpus)}}
         bodies = [
             {
-                "metadata": {"name": pod, "annotations": said},
+                "metadata": {"name": pod, "annotations": marks},
                 "spec": {
                     "schedulerName": scheduler,
                     "nodeSelector": self.own_nodes,
@@ -243,7 +243,7 @@ class Scene:
                 creations.create_task(self.api.create(self.pods_path, msgspec.json.encode(body)))
 
     async def bound(self, *pods: str, timeout_s: float = PATIENCE_S) -> list[str]:
-        """Return the nodes that the pods were bound to; fail when some wait for too long."""
+        """Return the nodes that the pods were bound to; fail if some wait too long."""
         node_of = self.placements.node_of
         try:
             async with asyncio.timeout(timeout_s):
@@ -253,11 +253,11 @@ class Scene:
             pytest.fail(f"{waiting} wait; {await self.events(waiting[0])}")
         return [node_of[pod] for pod in pods]
 
-    async def place(self, *pods: str, **wishes: Any) -> list[str]:
-        """Create pods one after the other, each once the last is bound; return their nodes."""
+    async def place(self, *pods: str, **options: Any) -> list[str]:
+        """Create each pod once the one before is bound; return their nodes."""
         found = []
         for pod in pods:
-            await self.create(pod, **wishes)
+            await self.create(pod, **options)
             found += await self.bound(pod)
         return found
 
@@ -271,7 +271,7 @@ class Scene:
         return found
 
     async def publish(self, zone: str, carbon_g_per_kwh: float, price_per_mwh: float) -> None:
-        """Publish a zone's grid, the same for a day; return once the extender goes by it."""
+        """Publish a zone's grid, constant for a day; return once the extender uses it."""
         slots = [SyntheticSlot(at, carbon_g_per_kwh, price_per_mwh) for at in (0.0, 86_400.0)]
         await publish_grid(
             self.api, {zone: slots}, starts_at=WallClock().now(), wall_s_per_workload_s=1.0
@@ -283,11 +283,11 @@ class Scene:
             return all(node["carbonGramsPerKwh"] == carbon_g_per_kwh for node in here)
 
         await self.until_believed(is_taken)
-        # The extender looks a zone up once in a second of the clock.
+        # The extender looks up a zone once per second of the clock.
         await asyncio.sleep(1.05 - WallClock().now() % 1.0)
 
     async def believed(self) -> dict[str, dict[str, Any]]:
-        """Return what the extender believes of each node, by name."""
+        """Return the extender's data of each node, by name."""
         reply = await self.http.get(f"{self.greensched.explain_url}/v1/nodes")
         return {node["name"]: node for node in reply.raise_for_status().json()["nodes"]}
 
@@ -298,14 +298,14 @@ class Scene:
                 await asyncio.sleep(_POLL_S)
 
     async def until(self, look: Callable[[], Awaitable[Found]]) -> Found:
-        """Look again and again until what is found is not empty, and return that."""
+        """Repeat a look until its result is not empty, and return that."""
         async with asyncio.timeout(PATIENCE_S):
             while not (found := await look()):
                 await asyncio.sleep(_POLL_S)
         return found
 
     async def metric(self, name: str, **wanted: str) -> float:
-        """Return a metric of the extender, summed over all series that carry these labels."""
+        """Return a metric of the extender, summed over all series with these labels."""
         text = (await self.http.get(f"{self.greensched.extender_url}/metrics")).text
         return sum(
             sample.value
@@ -330,7 +330,7 @@ async def scene(
     api_access: ApiAccess,
     namespace: str,
 ) -> AsyncIterator[Scene]:
-    """A place for this test's nodes and pods; the extender never stumbled when it is over."""
+    """Give this test its nodes and pods; at the end, assert that the extender had no exception."""
     async with httpx.AsyncClient(timeout=10.0, trust_env=False) as http, ApiClient(api_access) as w:
         opened = Scene(control_plane, greensched, api, api_access, namespace, http)
         decode = msgspec.json.Decoder(_Pod).decode

@@ -53,7 +53,7 @@ def test_what_was_never_made_is_said_with_what_makes_it(
     assert main([verb, "--version", NEVER_MADE, "--key", "cosign.key"]) == 1
     told = capsys.readouterr().err
     assert told.startswith(
-        f"release: dist/release/{NEVER_MADE} is not there: make release VERSION="
+        f"release: dist/release/{NEVER_MADE} does not exist: make it with make release VERSION="
     )
     assert len(told.splitlines()) == 1
 
@@ -89,7 +89,7 @@ def test_the_notes_are_the_section_of_that_version(version: str, notes: str) -> 
     [
         pytest.param(CHANGELOG, "0.3.0", "has no section 0.3.0", id="absent"),
         pytest.param(CHANGELOG, "0.1", "has no section 0.1 ", id="part-of-another"),
-        pytest.param(CHANGELOG, "Unreleased", "says nothing of Unreleased", id="empty"),
+        pytest.param(CHANGELOG, "Unreleased", "the section Unreleased is empty", id="empty"),
         pytest.param("## [0.3.0]\n\n- x\n", "0.3.0", "has no date", id="undated"),
     ],
 )
@@ -131,7 +131,7 @@ def test_a_release_is_pushed_where_its_chart_says_that_the_images_are(tmp_path: 
     with pytest.raises(ReleaseFault) as refused:
         push(tmp_path, "0.1.0", "127.0.0.1:1/other", Signer(None))
     assert str(refused.value).startswith(
-        "the chart names registry.example.com/greensched-extender, and"
+        "the chart names registry.example.com/greensched-extender, but"
         " 127.0.0.1:1/other/greensched-extender would be pushed"
     )
 
@@ -200,7 +200,7 @@ def test_checksums_tell_of_a_changed_a_missing_and_an_added_file(tmp_path: Path)
     (tmp_path / "b").unlink()
     (tmp_path / "d").write_text("d")
     assert checksum_faults(tmp_path) == [
-        "a was changed: its checksum is another",
+        "a was changed: its checksum differs",
         "b is missing",
-        f"d is in no line of {NAME}",
+        f"d is not listed in {NAME}",
     ]

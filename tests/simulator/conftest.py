@@ -1,4 +1,4 @@
-"""All tests of this folder may run the compiled engine; and a run whose schedules are by hand.
+"""Marks the tests of this folder as `engine`; and makes runs with schedules written by hand.
 
 Such a run needs no engine: each policy starts the two jobs of a small world at given times.
 """
@@ -23,7 +23,7 @@ from greensched_simulator.world.world import World, build_world
 
 _HERE = Path(__file__).parent
 
-# 100 W when empty and 10 W more for each tenth of load: 8 cores, half of a request is used.
+# 100 W when empty and 10 W more for each tenth of load; 8 cores, of requests half are used.
 SMALL: dict[str, Any] = {
     "name": "small",
     "description": "Two jobs.",
@@ -48,7 +48,7 @@ Finished = Callable[..., FinishedRun]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is in this folder, so that `make test-unit` leaves it out."""
+    """Mark the tests in this folder, so that `make test-unit` leaves them out."""
     for item in items:
         if item.path.is_relative_to(_HERE):
             item.add_marker(pytest.mark.engine)
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def small_file(tmp_path: Path) -> Path:
-    """The scenario's file; both jobs may wait an hour."""
+    """Write the scenario's file; both jobs may wait an hour."""
     folder = tmp_path / "scenario"
     folder.mkdir()
     (folder / "jobs.csv").write_text(JOBS)
@@ -66,13 +66,13 @@ def small_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def small_world(small_file: Path) -> World:
-    """Two nodes; the first job arrives at 0 s, the second one at 600 s."""
+    """Return a world of two nodes; the jobs arrive at 0 s and 600 s."""
     return build_world(load_scenario(small_file), 1)
 
 
 @pytest.fixture
 def finished(small_file: Path, tmp_path: Path) -> Finished:
-    """Write the folder of a run in which each policy starts the two jobs at the given times."""
+    """Return a writer of runs in which each policy starts the two jobs at given times."""
 
     def write(
         starts_s: dict[str, tuple[float, float]], seeds: tuple[int, ...] = (1,), name: str = "run"
@@ -99,7 +99,7 @@ def finished(small_file: Path, tmp_path: Path) -> Finished:
 
 
 def schedule_of(world: World, *starts_s: float) -> Schedule:
-    """Return a schedule that starts job after job, each on its own node; NaN: it is rejected."""
+    """Return a schedule that starts the jobs at these times, each on its own node; NaN rejects."""
     start_s = np.array(starts_s)
     node = np.where(np.isnan(start_s), -1, np.arange(start_s.size))
     return in_one_piece(start_s, start_s + world.jobs.runtime_s, node)

@@ -70,7 +70,7 @@ class BudgetPeriod(StrEnum):
 class SafetyMargin:
     """Spare time between the expected end and the deadline; the greater of both counts."""
 
-    least_s: float = custom_field("duration", duration(), "The least spare time.", default="5m")
+    least_s: float = custom_field("duration", duration(), "Least spare time.", default="5m")
     share_of_runtime: float = custom_field(
         "shareOfRuntimePercent",
         percent(
@@ -180,7 +180,7 @@ class GreenPolicy:
     weights: Weights = custom_field(
         "weights",
         WEIGHTS,
-        "How much each counts in the choice of a start; only their ratio matters, and at least one "
+        "Weights in the choice of a start; only their ratio matters, and at least one "
         "must be above zero.",
         default={},
     )
@@ -255,7 +255,7 @@ class GreenPolicy:
     when_policy: str = custom_field(
         "whenPolicy",
         _WHEN_POLICY,
-        f"What chooses the start: `{ONNX}`, which is a model, or a rule.",
+        f"The rule that chooses the start, or `{ONNX}` for a model.",
         default="planned-window",
     )
     bundle_config_map: str | None = custom_field(

@@ -41,7 +41,7 @@ class QuietWindow:
     to_minute: int = custom_field(  # 0..1440, not from_minute
         "to",
         END,
-        "Local time at which they end, on the next day where it is before `from`; may be `24:00`.",
+        "Local time at which they end, on the next day if it is before `from`; may be `24:00`.",
         needed=_NO_ENDS,
     )
     zone: ZoneInfo = custom_field(

@@ -1,4 +1,4 @@
-"""Kubeconfigs, written."""
+"""Kubeconfig files for tests."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ SERVER = "https://127.0.0.1:1"
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Write a kubeconfig of one context, cluster and user, which all have its name."""
+    """Return a writer of kubeconfigs whose context, cluster and user all have one name."""
 
     def written(
         name: str = "here",
@@ -23,7 +23,7 @@ def write(tmp_path: Path) -> Write:
         folder: str = ".",
         **others: Any,
     ) -> Path:
-        said = {
+        config = {
             "apiVersion": "v1", "kind": "Config", "current-context": name,
             "clusters": [{"name": name, "cluster": {"server": SERVER, **(cluster or {})}}],
             "users": [{"name": name, "user": user or {}}],
@@ -32,15 +32,15 @@ def write(tmp_path: Path) -> Write:
         }  # fmt: skip
         path = tmp_path / folder / f"{name}.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(yaml.safe_dump({**said, **others}), encoding="utf-8")
+        path.write_text(yaml.safe_dump({**config, **others}), encoding="utf-8")
         return path
 
     return written
 
 
 @pytest.fixture(autouse=True)
-def _nobodys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The caller's own cluster and proxies are not meant."""
+def _isolated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Hide the caller's own cluster and proxies."""
     for name in ("KUBECONFIG", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)

@@ -259,7 +259,7 @@ async def test_a_webhook_that_is_refused_stays_ready_and_its_metrics_tell(
     behind = replace(account.place.access, base_url=valve.url)
     async with ApiClient(behind) as client, place.releaser():
         own = replace(account.place, api=client, access=behind)
-        async with own.webhook(is_heard_of=False) as webhook:
+        async with own.webhook(has_heartbeat=False) as webhook:
             await place.until(is_ready, "it hears the releaser")
             assert not await is_told()
             await place.api.patch(f"{RBAC}/clusterroles/{account.name}", b'{"rules": []}')
@@ -298,7 +298,7 @@ async def test_nothing_is_held_for_who_could_not_start_it(
     await account.may(*rights)
     await place.green_policy(mode="enforce")
     beginning = getattr(account.place, who)()
-    async with place.webhook(is_heard_of=False) as webhook, beginning as running:
+    async with place.webhook(has_heartbeat=False) as webhook, beginning as running:
         await place.until(leads, "it leads")
         heard = [await is_heard()]
         until_s = time.monotonic() + HEARD_S

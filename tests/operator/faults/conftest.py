@@ -1,7 +1,6 @@
-"""A day in a minute on a control plane of each module's own, with the operator's processes beside.
+"""A day in a minute with the operator's processes, on a control plane for each module.
 
-What is asked after each day is the same: nothing lost, nothing late beyond the stated bound,
-nothing held for ever.
+After each day, nothing may be lost, nothing late beyond the stated bound, nothing held for ever.
 """
 
 import asyncio
@@ -39,14 +38,14 @@ RATE = 1440.0  # a day in a minute
 HOUR_S = 3600.0
 WORK = "day"
 LATE_S = 1.0  # real seconds past a deadline
-LATE_AFTER_LOSS_S = 60.0  # the same, where the API server or all of our processes were away
-_LEAD_S = 14.0  # real seconds until the day begins: all is up by then
+LATE_AFTER_LOSS_S = 60.0  # the same, after an outage of the API server or of all our processes
+_LEAD_S = 14.0  # real seconds until the day begins, when everything is running
 _SETTINGS = {"replan_every_s": 3600.0, "lease_duration_s": 3.0, "release_jitter_s": 120.0}
 _POLICY = {
     "apiVersion": f"{labels.GROUP}/{labels.VERSION}",
     "kind": "GreenPolicy",
     "metadata": {"name": "default", "namespace": WORK},
-    # At this rate an hour is two and a half seconds: what pods take to start and be seen to end.
+    # At this rate an hour is two and a half seconds, which pods take to start and be seen to end.
     "spec": {"mode": "enforce", "maxHeldSharePercent": 100, "safetyMargin": {"duration": "1h"},
              "weights": {"cost": 0, "carbon": 1, "performance": 0}},
 }  # fmt: skip
@@ -81,18 +80,18 @@ class Stage:
     day: Day
 
     async def at(self, hours: float) -> None:
-        """Wait until so many hours of the day have passed."""
+        """Wait until this many hours of the day have passed."""
         await asyncio.sleep(max(0.0, (hours * HOUR_S - self.day.now_s()) / RATE))
 
     async def until(self, happened: Callable[[], bool], *, within_hours: float = 6.0) -> None:
-        """Wait until something has happened; it must within so many hours of the day."""
+        """Wait until something has happened; fail after `within_hours` of the day."""
         async with asyncio.timeout(within_hours * HOUR_S / RATE):
             while not happened():
                 await asyncio.sleep(0.05)
 
-    async def start(self, kind: str, name: str = "", **own: str) -> None:
-        """Start one of the operator's processes, with settings of its own."""
-        await asyncio.to_thread(self.processes.start, kind, name, own)
+    async def start(self, kind: str, name: str = "", **settings: str) -> None:
+        """Start one of the operator's processes, with further settings."""
+        await asyncio.to_thread(self.processes.start, kind, name, settings)
 
     async def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """Return what kubectl prints as administrator."""
@@ -103,7 +102,7 @@ class Stage:
         return await asyncio.to_thread(call)
 
     def live(self, *faults: Fault, publish_every_s: float = HOUR_S) -> list[ItemRun]:
-        """Return what became of the day's work, with faults in the middle."""
+        """Run the day with faults in it, and return the runs of its work."""
 
         async def live() -> list[ItemRun]:
             async with asyncio.TaskGroup() as group:
@@ -123,12 +122,12 @@ class Stage:
 
     def items(self, kind: str) -> list[dict[str, Any]]:
         """Return all Jobs or pods of the day's namespace."""
-        told = self.plane.kubectl("get", kind, "-n", WORK, "-o", "json")
-        found: list[dict[str, Any]] = json.loads(told)["items"]
+        output = self.plane.kubectl("get", kind, "-n", WORK, "-o", "json")
+        found: list[dict[str, Any]] = json.loads(output)["items"]
         return found
 
     def held(self) -> list[str]:
-        """Return what is still stopped by us."""
+        """Return the names of work that we still hold."""
         jobs = [
             each for each in self.items("jobs") if each["spec"].get("suspend") and is_ours(each)
         ]
@@ -136,15 +135,17 @@ class Stage:
         return [each["metadata"]["name"] for each in (*jobs, *pods)]
 
     def ever_held(self) -> set[str]:
-        """Return the names of all that was stopped by us, now or before."""
+        """Return the names of work that we hold or held."""
         items = (*self.items("jobs"), *self.items("pods"))
-        return {each["metadata"]["name"] for each in items if labels.HELD_AT in said(each)}
+        return {
+            each["metadata"]["name"] for each in items if labels.HELD_AT in annotations_of(each)
+        }
 
     def reasons(self) -> Mapping[str, int]:
-        """Return how many were released for each reason, as is written on them."""
+        """Return the number of releases by the reason in their annotations."""
         found: dict[str, int] = {}
         for each in (*self.items("jobs"), *self.items("pods")):
-            reason = said(each).get(labels.RELEASE_REASON)
+            reason = annotations_of(each).get(labels.RELEASE_REASON)
             if reason:
                 found[reason] = found.get(reason, 0) + 1
         return found
@@ -152,7 +153,7 @@ class Stage:
     def assert_promise_kept(
         self, runs: Sequence[ItemRun], *, grace_s: float = LATE_S, log: str = "controller"
     ) -> None:
-        """Have nothing lost, nothing late, nothing held."""
+        """Assert that nothing is lost, late or held."""
         lost = [f"{run.kind}-{run.place}" for run in runs if run.ended_s is None]
         assert lost == [], self.log(log)
         late = {f"{run.kind}-{run.place}": lateness_s(self.day, run) for run in runs}
@@ -160,7 +161,7 @@ class Stage:
         assert self.held() == []
 
     def log(self, name: str) -> str:
-        """Return the last words of one of the operator's processes."""
+        """Return the last log lines of one of the operator's processes."""
         return tail(self.plane.folder / "logs" / f"operator-{name}.log", 40)
 
 
@@ -168,29 +169,29 @@ async def _of(awaitable: Awaitable[None]) -> None:
     await awaitable
 
 
-def said(item: Mapping[str, Any]) -> dict[str, str]:
-    """Return what is written on a Job or pod by us, or for us."""
+def annotations_of(item: Mapping[str, Any]) -> dict[str, str]:
+    """Return a Job's or pod's annotations of greensched.io/."""
     found = item["metadata"].get("annotations", {})
     return {name: text for name, text in found.items() if name.startswith(labels.GROUP)}
 
 
 def is_ours(item: Mapping[str, Any]) -> bool:
-    """Tell whether a Job carries a mark of being held that was not answered by a release."""
-    marks = said(item)
+    """Return whether a Job's annotations say that we hold it and have not released it."""
+    marks = annotations_of(item)
     was_held = labels.HELD_AT in marks and labels.RELEASED_AT not in marks
     return labels.LATEST_START in marks or was_held
 
 
 def gates(item: Mapping[str, Any]) -> list[str]:
-    """Return which gates of a pod are ours."""
+    """Return our gates of a pod."""
     names = [each["name"] for each in item["spec"].get("schedulingGates", ())]
     return [name for name in names if name == labels.GATE]
 
 
 def lateness_s(day: Day, run: ItemRun) -> float:
-    """Return by how many real seconds a run missed its deadline; below zero where it did not.
+    """Return by how many real seconds a run missed its deadline; negative if it was in time.
 
-    A duration counts from the creation, which may be later than the arrival while servers are away.
+    A duration counts from the creation, which is later than the arrival while servers are down.
     """
     jobs = day.world.jobs
     slack_s = float(jobs.deadline_s[run.place] - jobs.arrival_s[run.place])
@@ -200,7 +201,7 @@ def lateness_s(day: Day, run: ItemRun) -> float:
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    """A control plane of this module's own, with a scheduler of our name."""
+    """Run a control plane for this module, with a scheduler of our name."""
     if "GREENSCHED_KUBECONFIG" in os.environ:
         pytest.skip("needs a control plane of our own, and GREENSCHED_KUBECONFIG names another")
     with ControlPlane() as running:
@@ -214,7 +215,7 @@ def plane() -> Iterator[ControlPlane]:
 
 @contextmanager
 def staged(plane: ControlPlane, world: World, **settings: object) -> Iterator[Stage]:
-    """Set the stage for a world's day, all of the operator's processes running."""
+    """Prepare a world's day, with all of the operator's processes running."""
     pace = FastClock(RATE, time.time() + _LEAD_S, world.start_s)
     processes = OperatorProcesses(plane, pace, **(_SETTINGS | settings))
     processes.install()
@@ -239,6 +240,6 @@ def staged(plane: ControlPlane, world: World, **settings: object) -> Iterator[St
 
 @pytest.fixture(scope="module")
 def stage(plane: ControlPlane) -> Iterator[Stage]:
-    """The stage of this module's day."""
+    """Prepare this module's day."""
     with staged(plane, dirty_and_clean()) as ready:
         yield ready

@@ -11,7 +11,7 @@ import pytest
 from greensched_core import labels
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_testbed.errors import CommandFailed
-from tests.operator.faults.conftest import HOUR_S, WORK, Stage, gates, said
+from tests.operator.faults.conftest import HOUR_S, WORK, Stage, annotations_of, gates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,7 +126,7 @@ class Users:
         await self.patch("job", "his", {"spec": {"suspend": False}})
         await stage.at(3.0)
         async with asyncio.timeout(10):  # from then on what stops it is his
-            while labels.LATEST_START in said(await self.get("job", "his")):
+            while labels.LATEST_START in annotations_of(await self.get("job", "his")):
                 await asyncio.sleep(0.05)
         stage.processes.kill("controller")
         await self.annotate("job", "marks-off", f"{labels.LATEST_START}-")
@@ -142,7 +142,7 @@ class Users:
             await self.annotate("job", "moved", f"{labels.DEADLINE}={deadline}")
             async with asyncio.timeout(15):
                 while True:
-                    told = said(await self.get("job", "moved"))
+                    told = annotations_of(await self.get("job", "moved"))
                     until, at = told[labels.LATEST_START], told[labels.HELD_AT]
                     wait_s = round(parse_timestamp(until) - parse_timestamp(at))
                     if labels.PLANNED_START in told and [wait_s] != self.may_wait_s:
@@ -163,16 +163,16 @@ def test_users_meddle_and_everything_is_as_they_want_it(stage: Stage) -> None:
         "his", "arrived-suspended"
     }  # fmt: skip
     assert [name for name, item in pods.items() if is_stopped(item)] == []
-    reasons = {name: said(item).get(labels.RELEASE_REASON) for name, item in jobs.items()}
+    reasons = {name: annotations_of(item).get(labels.RELEASE_REASON) for name, item in jobs.items()}
     assert reasons["opt-out"] == reasons["typo-later"] == reasons["goes-1"] == "opt-out"
     assert reasons["run-now"] == "run-now"
     assert reasons["typo"] is None
     assert users.may_wait_s == [10.5 * HOUR_S, 6.5 * HOUR_S]
-    nearer = said(jobs["nearer"])
+    nearer = annotations_of(jobs["nearer"])
     waited_s = parse_timestamp(nearer[labels.RELEASED_AT]) - parse_timestamp(nearer[labels.HELD_AT])
     assert waited_s <= 4 * HOUR_S
     full = json.loads(stage.plane.kubectl("get", "job", "quota", "-n", FULL, "-o", "json"))
-    assert not is_stopped(full) and labels.RELEASED_AT in said(full)
+    assert not is_stopped(full) and labels.RELEASED_AT in annotations_of(full)
     with pytest.raises(CommandFailed):
         stage.plane.kubectl("create", "-n", FULL, "-f", "-", stdin=json.dumps(
             manifest("no-room", FULL, "Pod")))  # fmt: skip

@@ -1,4 +1,4 @@
-"""A database of each kind, fresh for each test, and records to put there."""
+"""A new database of each kind for each test, and records for it."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ MakeRecord = Callable[..., LedgerRecord]
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """A real server, or a skip that says what is missing."""
+    """Run a real server, or skip and say what is missing."""
     try:
         postgres_programs()
     except BadInput as fault:
@@ -28,7 +28,7 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def postgres_database(postgres_server: PostgresServer) -> str:
-    """A database of this test's own."""
+    """Create a database for this test."""
     name = f"test_{uuid.uuid4().hex}"
     with psycopg.connect(postgres_server.url, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
@@ -37,7 +37,7 @@ def postgres_database(postgres_server: PostgresServer) -> str:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """What names the ledger: a file that is not there yet, or an empty database of a server."""
+    """Return the address of a ledger: a file that does not exist yet, or an empty database."""
     if request.param == "sqlite":
         return str(tmp_path / "ledger.db")
     return str(request.getfixturevalue("postgres_database"))
@@ -45,7 +45,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def make_record() -> MakeRecord:
-    """Makes a record of a workload by its number."""
+    """Return a function that makes a record of a workload by its number."""
 
     def make(number: int = 0, what: What = What.HELD, **others: Any) -> LedgerRecord:
         subject = Subject(

@@ -1,4 +1,4 @@
-"""Conversations with providers, led by hand."""
+"""Conversations with providers, with replies written by hand."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ Talk = Callable[..., tuple[Answer, list[Request]]]
 
 @pytest.fixture(scope="session")
 def talk() -> Talk:
-    """Lead a conversation with replies by hand: bytes for 200, a fault to be thrown, or a Reply."""
+    """Return a function that answers a conversation: bytes mean 200, a fault is thrown."""
 
     def lead(
         conversation: Conversation, *replies: bytes | Reply | ProviderFault

@@ -1,4 +1,4 @@
-"""A server that replays what providers send, and a controller of signals that asks it."""
+"""A server that replays providers' answers, and a controller of signals that asks it."""
 
 import asyncio
 import base64
@@ -40,7 +40,7 @@ Kubectl = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="session")
 def kubectl(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
-    """Kubectl on the real control plane."""
+    """Return a runner of kubectl on the real control plane."""
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path_factory.mktemp("home")),
@@ -58,7 +58,7 @@ def kubectl(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
 
 @dataclass
 class Asked:
-    """What a provider was asked."""
+    """A request to a provider."""
 
     host: str
     path: str
@@ -83,7 +83,7 @@ _GARBAGE = b"<html>Be right back</html>"
 
 @dataclass
 class ReplayServer:
-    """Stands in for all providers: a real server of the stored answers that can misbehave."""
+    """Replaces all providers: a real server of stored answers that can misbehave."""
 
     golden: Callable[[str], bytes]
     port: int = 0
@@ -91,11 +91,11 @@ class ReplayServer:
     asked: list[Asked] = field(default_factory=list)
 
     def http(self) -> httpx.AsyncClient:
-        """Return a client that comes here whatever the address."""
+        """Return a client that sends all requests here, for any address."""
         return httpx.AsyncClient(transport=_Detour(self.port))
 
     def hosts(self) -> list[str]:
-        """Return who was asked, in order, and forget it."""
+        """Return the requested hosts in order, and clear the list."""
         hosts = [each.host for each in self.asked]
         self.asked.clear()
         return hosts
@@ -154,7 +154,7 @@ class _Detour(httpx.AsyncBaseTransport):
 
 @pytest.fixture
 async def providers(golden: Callable[[str], bytes]) -> AsyncIterator[ReplayServer]:
-    """All providers, on a real socket."""
+    """Run a server for all providers, on a real socket."""
     replay = ReplayServer(golden)
     server = await asyncio.start_server(replay.serve, "127.0.0.1", 0)
     replay.port = server.sockets[0].getsockname()[1]
@@ -167,11 +167,11 @@ TOKEN = "s3cret-t0ken"
 
 
 async def at_once(_: float) -> None:
-    """Wait for nothing between attempts."""
+    """Return without waiting between attempts."""
 
 
-class Keeping:
-    """One operator's controller: it may be thrown away and another one made."""
+class SignalOperator:
+    """An operator's controller of GridSignals, which tests can restart."""
 
     def __init__(self, api: ApiClient, http: httpx.AsyncClient, now: float, namespace: str) -> None:
         self.api = api
@@ -182,7 +182,7 @@ class Keeping:
         self.restart()
 
     def restart(self) -> None:
-        """Forget everything that is not in the cluster."""
+        """Replace the controller by a new one, which knows only what is in the cluster."""
         self.registry = CollectorRegistry()
         limits = WebLimits(timeout_s=0.3, attempts=2)
         questions = Questions(
@@ -216,12 +216,12 @@ class Keeping:
         await self.api.create(GRID_SIGNALS, json.dumps(body).encode())
 
     async def object(self) -> dict[str, Any]:
-        """Return GridSignal zz as it stands."""
+        """Return the current GridSignal zz."""
         found: dict[str, Any] = json.loads(await self.api.get(PATH))
         return found
 
     async def turn(self, later_s: float = 0.0) -> dict[str, Any]:
-        """Let time pass, show the controller the object, take a turn; return the status."""
+        """Advance the clock, give the controller the object, run a turn; return the status."""
         self.clock.advance(later_s)
         self.controller.list_began()
         self.controller.upsert(decode_grid_signal(await self.api.get(PATH)))
@@ -234,7 +234,7 @@ class Keeping:
     async def by_itself(
         self, clock: Clock, http: httpx.AsyncClient | None = None, folder: Path | None = None
     ) -> AsyncIterator[None]:
-        """Have a controller follow GridSignals and take turns, as the controller does."""
+        """Run a controller with its watch of GridSignals, as the operator does."""
         async with http or make_http() as web:
             settings = OperatorSettings(namespace=self.namespace, signal_files=folder)
             controller = make_grid_signal_controller(settings, self.api, clock, self.metrics, web)
@@ -253,10 +253,10 @@ class Keeping:
 
 
 @pytest.fixture
-async def keeping(
+async def signals(
     crds: None, api: ApiClient, namespace: str, providers: ReplayServer, now: float
-) -> AsyncIterator[Keeping]:
-    """A controller with a key for Electricity Maps, and no GridSignal zz before or after."""
+) -> AsyncIterator[SignalOperator]:
+    """Return a controller with a key for Electricity Maps; delete GridSignal zz afterwards."""
     secret = {
         "metadata": {"name": "maps"},
         "type": PROVIDER_SECRET_TYPE,
@@ -264,7 +264,7 @@ async def keeping(
     }
     await api.create(f"/api/v1/namespaces/{namespace}/secrets", json.dumps(secret).encode())
     async with providers.http() as http:
-        yield Keeping(api, http, now, namespace)
+        yield SignalOperator(api, http, now, namespace)
     try:
         await api.delete(PATH)
     except ApiUnavailable as fault:

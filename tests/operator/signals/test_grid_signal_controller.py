@@ -15,7 +15,7 @@ from greensched_core.signals.static import load_static_zones
 from greensched_core.signals.watched import GRID_SIGNALS
 from greensched_operator.signals.spec import decode_grid_signal
 
-Keeping = Any  # the fixture's
+SignalOperator = Any  # the fixture's
 MAPS, UK_HOST = "api.electricitymaps.com", "api.carbonintensity.org.uk"
 NORD_POOL = "dataportal-api.nordpoolgroup.com"
 PATH = f"{GRID_SIGNALS}/zz"
@@ -34,10 +34,10 @@ def condition(status: dict[str, Any], name: str) -> tuple[str, str, str]:
 
 
 async def test_carbon_and_price_of_two_providers_stand_in_one_line(
-    keeping: Keeping, providers: Any, kubectl: Callable[..., Any]
+    signals: SignalOperator, providers: Any, kubectl: Callable[..., Any]
 ) -> None:
-    await keeping.create(carbon=LIVE, price=PRICE)
-    status = await keeping.turn()
+    await signals.create(carbon=LIVE, price=PRICE)
+    status = await signals.turn()
     assert status["current"]["carbonGramsPerKwh"] == 302
     assert status["current"]["pricePerMwh"] == pytest.approx(-4.46)
     assert status["carbon"]["source"] == "electricity-maps/average/life-cycle"
@@ -67,11 +67,11 @@ async def test_carbon_and_price_of_two_providers_stand_in_one_line(
     ],
 )
 async def test_a_fallback_is_told_and_counted_and_ends(
-    keeping: Keeping, providers: Any, how: str, reason: str, words: str
+    signals: SignalOperator, providers: Any, how: str, reason: str, words: str
 ) -> None:
     providers.behaviour[MAPS] = how
-    await keeping.create(carbon=LIVE)
-    status = await keeping.turn()
+    await signals.create(carbon=LIVE)
+    status = await signals.turn()
     assert status["current"]["carbonGramsPerKwh"] == 266
     assert status["carbon"]["provider"] == "ukCarbonIntensity"
     holds, why, message = condition(status, "CarbonFallback")
@@ -81,113 +81,119 @@ async def test_a_fallback_is_told_and_counted_and_ends(
     assert message.endswith("uk-carbon-intensity/average/direct is used instead")
     assert TOKEN not in json.dumps(status)
     kinds = {"kind": "carbon", "reason": status["carbon"]["failures"][0]["reason"]}
-    assert keeping.metric("fallbacks_total", **kinds) == 1
-    assert keeping.metric("fetches_total", provider="ukCarbonIntensity", outcome="ok") == 1
+    assert signals.metric("fallbacks_total", **kinds) == 1
+    assert signals.metric("fetches_total", provider="ukCarbonIntensity", outcome="ok") == 1
 
     providers.behaviour.clear()
-    status = await keeping.turn(later_s=1_250)
+    status = await signals.turn(later_s=1_250)
     assert status["carbon"]["provider"] == "electricityMaps"
     assert "failures" not in status["carbon"]
     assert condition(status, "CarbonFallback")[0] == "False"
 
 
-async def test_a_rate_limit_is_waited_for(keeping: Keeping, providers: Any) -> None:
+async def test_a_rate_limit_is_waited_for(signals: SignalOperator, providers: Any) -> None:
     providers.behaviour[MAPS] = "limits"
-    await keeping.create(carbon=LIVE)
-    await keeping.turn()
+    await signals.create(carbon=LIVE)
+    await signals.turn()
     providers.hosts()
-    await keeping.turn(later_s=1_100)
+    await signals.turn(later_s=1_100)
     assert MAPS not in providers.hosts(), "Retry-After said 20 minutes"
-    await keeping.turn(later_s=200)
+    await signals.turn(later_s=200)
     assert MAPS in providers.hosts()
 
 
-async def test_readers_age_each_signal_by_its_own_source(keeping: Keeping, providers: Any) -> None:
-    await keeping.create(carbon=LIVE[1:], price=PRICE)
-    await keeping.turn()
+async def test_readers_age_each_signal_by_its_own_source(
+    signals: SignalOperator, providers: Any
+) -> None:
+    await signals.create(carbon=LIVE[1:], price=PRICE)
+    await signals.turn()
     providers.behaviour[NORD_POOL] = "fails"
-    await keeping.turn(later_s=7_000)
+    await signals.turn(later_s=7_000)
     readers = GridSignals(load_static_zones())
-    now = keeping.clock.now()
-    readers.upsert("zz", await keeping.api.get(PATH), now)
+    now = signals.clock.now()
+    readers.upsert("zz", await signals.api.get(PATH), now)
     found = readers.zone("ZZ", now)
     assert (found.carbon.step, found.carbon.value, found.carbon.age_s) == ("gridsignal", 254.0, 0)
     assert (found.price.step, found.price.age_s) == ("last-good", 7_000)
     assert found.price.source == "nord-pool/day-ahead"
 
 
-async def test_a_restart_asks_nobody_and_writes_nothing(keeping: Keeping, providers: Any) -> None:
+async def test_a_restart_asks_nobody_and_writes_nothing(
+    signals: SignalOperator, providers: Any
+) -> None:
     providers.behaviour[MAPS] = "fails"
-    await keeping.create(carbon=LIVE, price=PRICE)
-    await keeping.turn()
-    before = await keeping.object()
+    await signals.create(carbon=LIVE, price=PRICE)
+    await signals.turn()
+    before = await signals.object()
     assert providers.hosts()
-    keeping.restart()
-    await keeping.turn(later_s=30)
+    signals.restart()
+    await signals.turn(later_s=30)
     assert providers.hosts() == []
-    assert await keeping.object() == before
-    assert keeping.metric("age_seconds", zone="ZZ", kind="carbon") == pytest.approx(30)
-    await keeping.turn(later_s=900)
+    assert await signals.object() == before
+    assert signals.metric("age_seconds", zone="ZZ", kind="carbon") == pytest.approx(30)
+    await signals.turn(later_s=900)
     assert set(providers.hosts()) == {MAPS, UK_HOST, NORD_POOL}
 
 
 async def test_last_good_values_serve_when_everybody_fails(
-    keeping: Keeping, providers: Any
+    signals: SignalOperator, providers: Any
 ) -> None:
-    await keeping.create(carbon=LIVE)
-    await keeping.turn()
+    await signals.create(carbon=LIVE)
+    await signals.turn()
     providers.behaviour |= {MAPS: "fails", UK_HOST: "fails"}
-    status = await keeping.turn(later_s=7_200)
+    status = await signals.turn(later_s=7_200)
     assert status["carbon"]["source"] == "electricity-maps/average/life-cycle"
     assert status["current"]["carbonGramsPerKwh"] == 300, "what was forecast for this hour"
     assert condition(status, "CarbonFresh")[:2] == ("False", "LastGood")
-    assert keeping.metric("fallbacks_total", kind="carbon", reason="last-good") == 1
-    status = await keeping.turn(later_s=86_400)
+    assert signals.metric("fallbacks_total", kind="carbon", reason="last-good") == 1
+    status = await signals.turn(later_s=86_400)
     assert status["carbon"]["source"] == "static/average/life-cycle"
 
 
-async def test_nothing_is_written_while_nothing_changes(keeping: Keeping, providers: Any) -> None:
-    await keeping.create(carbon=LIVE, price=PRICE)
-    await keeping.turn()
-    version = (await keeping.object())["metadata"]["resourceVersion"]
-    await keeping.turn(later_s=60)
-    await keeping.turn(later_s=60)
-    assert (await keeping.object())["metadata"]["resourceVersion"] == version
+async def test_nothing_is_written_while_nothing_changes(
+    signals: SignalOperator, providers: Any
+) -> None:
+    await signals.create(carbon=LIVE, price=PRICE)
+    await signals.turn()
+    version = (await signals.object())["metadata"]["resourceVersion"]
+    await signals.turn(later_s=60)
+    await signals.turn(later_s=60)
+    assert (await signals.object())["metadata"]["resourceVersion"] == version
 
 
 async def test_the_values_of_now_move_on_without_a_question(
-    keeping: Keeping, providers: Any
+    signals: SignalOperator, providers: Any
 ) -> None:
-    await keeping.create(carbon=[{"ukCarbonIntensity": {}}], pollInterval="2h")
-    assert (await keeping.turn())["current"]["carbonGramsPerKwh"] == 266
+    await signals.create(carbon=[{"ukCarbonIntensity": {}}], pollInterval="2h")
+    assert (await signals.turn())["current"]["carbonGramsPerKwh"] == 266
     providers.hosts()
-    status = await keeping.turn(later_s=1_800)
+    status = await signals.turn(later_s=1_800)
     assert status["current"]["carbonGramsPerKwh"] == 263
     assert status["current"]["startedAt"] == "2026-01-19T12:30:00Z"
     assert providers.hosts() == []
 
 
 async def test_an_edit_is_followed_at_once(
-    keeping: Keeping, providers: Any, kubectl: Callable[..., Any]
+    signals: SignalOperator, providers: Any, kubectl: Callable[..., Any]
 ) -> None:
-    await keeping.create(carbon=LIVE)
-    await keeping.turn()
+    await signals.create(carbon=LIVE)
+    await signals.turn()
     edit: dict[str, Any] = {"spec": {"carbon": [{"ukCarbonIntensity": {}}]}}
-    await keeping.api.patch(PATH, json.dumps(edit).encode())
-    status = await keeping.turn(later_s=1)
+    await signals.api.patch(PATH, json.dumps(edit).encode())
+    status = await signals.turn(later_s=1)
     assert status["carbon"]["provider"] == "ukCarbonIntensity"
     assert status["observedGeneration"] == 2
 
 
 async def test_a_signal_that_names_no_provider_is_left_alone(
-    keeping: Keeping, providers: Any
+    signals: SignalOperator, providers: Any
 ) -> None:
-    await keeping.create()
+    await signals.create()
     theirs = {"status": {"source": "by-hand", "observedAt": "2026-01-19T12:00:00Z"}}
-    await keeping.api.patch(f"{PATH}/status", json.dumps(theirs).encode())
-    before = await keeping.object()
-    await keeping.turn()
-    assert await keeping.object() == before
+    await signals.api.patch(f"{PATH}/status", json.dumps(theirs).encode())
+    before = await signals.object()
+    await signals.turn()
+    assert await signals.object() == before
     assert providers.hosts() == []
 
 
@@ -200,26 +206,26 @@ async def test_a_signal_that_names_no_provider_is_left_alone(
     ],
 )
 async def test_a_secret_that_cannot_be_used_is_told_and_no_other_is_read(
-    keeping: Keeping, providers: Any, name: str, kind: str | None, words: str
+    signals: SignalOperator, providers: Any, name: str, kind: str | None, words: str
 ) -> None:
     if kind is not None:
         key = "token" if kind == "Opaque" else "key"
         secret = {"metadata": {"name": name}, "type": kind, "stringData": {key: "hidden"}}
-        path = f"/api/v1/namespaces/{keeping.namespace}/secrets"
-        await keeping.api.create(path, json.dumps(secret).encode())
+        path = f"/api/v1/namespaces/{signals.namespace}/secrets"
+        await signals.api.create(path, json.dumps(secret).encode())
     maps = {"electricityMaps": {"zone": "DE", "secretRef": {"name": name}}}
-    await keeping.create(carbon=[maps, {"static": {}}])
-    status = await keeping.turn()
+    await signals.create(carbon=[maps, {"static": {}}])
+    status = await signals.turn()
     assert words in condition(status, "CarbonFallback")[2]
     assert status["carbon"]["source"] == "static/average/life-cycle"
     assert providers.hosts() == []
 
 
-async def test_no_key_stands_in_any_log_line(keeping: Keeping, providers: Any) -> None:
+async def test_no_key_stands_in_any_log_line(signals: SignalOperator, providers: Any) -> None:
     providers.behaviour[MAPS] = "refuses"
-    await keeping.create(carbon=LIVE[:1])
+    await signals.create(carbon=LIVE[:1])
     with structlog.testing.capture_logs() as lines:
-        status = await keeping.turn()
+        status = await signals.turn()
     assert lines
     assert TOKEN not in repr(lines)
     message = condition(status, "CarbonFresh")[2]
@@ -227,10 +233,10 @@ async def test_no_key_stands_in_any_log_line(keeping: Keeping, providers: Any) -
     assert TOKEN not in message
 
 
-async def test_a_deleted_signal_is_forgotten(keeping: Keeping, providers: Any) -> None:
-    await keeping.create(carbon=LIVE[1:])
-    await keeping.turn()
-    assert keeping.metric("age_seconds", zone="ZZ", kind="carbon") == 0
-    keeping.controller.remove(decode_grid_signal(await keeping.api.get(PATH)))
-    assert keeping.metric("age_seconds", zone="ZZ", kind="carbon") is None
-    assert await keeping.controller.turn() == float("inf")
+async def test_a_deleted_signal_is_forgotten(signals: SignalOperator, providers: Any) -> None:
+    await signals.create(carbon=LIVE[1:])
+    await signals.turn()
+    assert signals.metric("age_seconds", zone="ZZ", kind="carbon") == 0
+    signals.controller.remove(decode_grid_signal(await signals.api.get(PATH)))
+    assert signals.metric("age_seconds", zone="ZZ", kind="carbon") is None
+    assert await signals.controller.turn() == float("inf")

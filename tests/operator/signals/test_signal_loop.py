@@ -18,72 +18,74 @@ from greensched_operator.signals.spec import decode_grid_signal
 
 UK_HOST = "api.carbonintensity.org.uk"
 PATH = f"{GRID_SIGNALS}/zz"
-Keeping = Any  # the fixture's
+SignalOperator = Any  # the fixture's
 
 
 async def test_the_coroutine_fills_a_signal_by_itself(
-    keeping: Keeping, providers: Any, tmp_path: Path
+    signals: SignalOperator, providers: Any, tmp_path: Path
 ) -> None:
-    (tmp_path / "zz.csv").write_text(f"start,v\n{keeping.clock.now()},5\n")
-    async with keeping.by_itself(keeping.clock, folder=tmp_path), asyncio.timeout(20):
-        await keeping.create(carbon=[{"file": {"path": "zz.csv", "valueColumn": "v"}}])
-        while not (await keeping.object()).get("status"):
+    (tmp_path / "zz.csv").write_text(f"start,v\n{signals.clock.now()},5\n")
+    async with signals.by_itself(signals.clock, folder=tmp_path), asyncio.timeout(20):
+        await signals.create(carbon=[{"file": {"path": "zz.csv", "valueColumn": "v"}}])
+        while not (await signals.object()).get("status"):
             await asyncio.sleep(0.05)
-    assert (await keeping.object())["status"]["current"]["carbonGramsPerKwh"] == 5
+    assert (await signals.object())["status"]["current"]["carbonGramsPerKwh"] == 5
 
 
-async def test_time_that_goes_faster_is_kept_up_with(keeping: Keeping, tmp_path: Path) -> None:
-    clock = ScaledClock(WallClock().now(), keeping.clock.now(), rate=600.0)
+async def test_time_that_goes_faster_is_kept_up_with(
+    signals: SignalOperator, tmp_path: Path
+) -> None:
+    clock = ScaledClock(WallClock().now(), signals.clock.now(), rate=600.0)
     tariff = {"tariff": {"timeZone": "UTC", "pricePerMwh": 250}}
-    await keeping.create(price=[tariff], pollInterval="1m")
+    await signals.create(price=[tariff], pollInterval="1m")
 
     def asked() -> float:
-        return keeping.metric("fetches_total", provider="tariff", outcome="ok") or 0.0
+        return signals.metric("fetches_total", provider="tariff", outcome="ok") or 0.0
 
-    async with keeping.by_itself(clock), asyncio.timeout(20):
+    async with signals.by_itself(clock), asyncio.timeout(20):
         while asked() < 10:
             await asyncio.sleep(0.05)
 
 
 async def test_a_slow_provider_of_one_zone_keeps_no_other_waiting(
-    keeping: Keeping, providers: Any
+    signals: SignalOperator, providers: Any
 ) -> None:
     providers.behaviour[UK_HOST] = "hangs"
-    await keeping.create(carbon=[{"ukCarbonIntensity": {}}])
-    async with keeping.by_itself(keeping.clock, providers.http()), asyncio.timeout(20):
+    await signals.create(carbon=[{"ukCarbonIntensity": {}}])
+    async with signals.by_itself(signals.clock, providers.http()), asyncio.timeout(20):
         while UK_HOST not in [each.host for each in providers.asked]:
             await asyncio.sleep(0.05)
-        path = await keeping.create_other(carbon=[{"static": {}}])
+        path = await signals.create_other(carbon=[{"static": {}}])
         try:
-            while not json.loads(await keeping.api.get(path)).get("status"):
+            while not json.loads(await signals.api.get(path)).get("status"):
                 await asyncio.sleep(0.05)
         finally:
-            await keeping.api.delete(path)
-        assert "status" not in await keeping.object(), "the other one still waits"
+            await signals.api.delete(path)
+        assert "status" not in await signals.object(), "the other one still waits"
 
 
 async def test_an_edit_while_a_provider_is_asked_drops_its_answer(
-    keeping: Keeping, providers: Any
+    signals: SignalOperator, providers: Any
 ) -> None:
-    await keeping.create(carbon=[{"ukCarbonIntensity": {}}])
-    keeping.controller.list_began()
-    keeping.controller.upsert(decode_grid_signal(await keeping.api.get(PATH)))
-    keeping.controller.list_ended()
-    turning = asyncio.create_task(keeping.controller.turn())
+    await signals.create(carbon=[{"ukCarbonIntensity": {}}])
+    signals.controller.list_began()
+    signals.controller.upsert(decode_grid_signal(await signals.api.get(PATH)))
+    signals.controller.list_ended()
+    turning = asyncio.create_task(signals.controller.turn())
     while not providers.asked:
         await asyncio.sleep(0)
     edit: dict[str, Any] = {"spec": {"carbon": [{"static": {}}]}}
-    keeping.controller.upsert(
-        decode_grid_signal(await keeping.api.patch(PATH, json.dumps(edit).encode()))
+    signals.controller.upsert(
+        decode_grid_signal(await signals.api.patch(PATH, json.dumps(edit).encode()))
     )
     await turning
-    status = await keeping.turn()
+    status = await signals.turn()
     assert status["carbon"]["provider"] == "static"
     assert "failures" not in status["carbon"]
 
 
 async def test_a_status_that_is_not_taken_is_written_again_without_a_question(
-    keeping: Keeping, providers: Any
+    signals: SignalOperator, providers: Any
 ) -> None:
     refusals = [httpx.Response(500, json={"message": "etcd is away"})]
     taken: list[bytes] = []
@@ -102,27 +104,27 @@ async def test_a_status_that_is_not_taken_is_written_again_without_a_question(
     ).encode()
     access = ApiAccess("http://api.test", ssl.create_default_context())
     async with ApiClient(access, transport=httpx.MockTransport(answer)) as api:
-        keeping.api = api
-        keeping.restart()
-        keeping.controller.upsert(decode_grid_signal(raw))
-        keeping.controller.list_ended()
-        next_at = await keeping.controller.turn()
-        assert keeping.metric("write_failures_total") == 1
-        assert next_at == keeping.clock.now() + 10
+        signals.api = api
+        signals.restart()
+        signals.controller.upsert(decode_grid_signal(raw))
+        signals.controller.list_ended()
+        next_at = await signals.controller.turn()
+        assert signals.metric("write_failures_total") == 1
+        assert next_at == signals.clock.now() + 10
         asked = len(providers.asked)
-        keeping.clock.advance(10)
-        await keeping.controller.turn()
+        signals.clock.advance(10)
+        await signals.controller.turn()
     assert len(taken) == 1
     assert json.loads(taken[0])["status"]["current"]["carbonGramsPerKwh"] == 266
     assert len(providers.asked) == asked == 1
 
 
-async def test_a_bug_with_a_zone_is_not_run_into_again_at_once(keeping: Keeping) -> None:
+async def test_a_bug_with_a_zone_is_not_run_into_again_at_once(signals: SignalOperator) -> None:
     asked: list[float] = []
 
     class Broken:
         async def ask(self, *_: object) -> Answer:
-            asked.append(keeping.clock.now())
+            asked.append(signals.clock.now())
             raise RuntimeError("a bug")
 
     raw = {
@@ -130,13 +132,13 @@ async def test_a_bug_with_a_zone_is_not_run_into_again_at_once(keeping: Keeping)
         "spec": {"zone": "ZZ", "carbon": [{"ukCarbonIntensity": {}}]},
     }
     controller = GridSignalController(
-        keeping.api, keeping.clock, cast(Questions, Broken()), keeping.metrics, chance=lambda: 0.0
+        signals.api, signals.clock, cast(Questions, Broken()), signals.metrics, chance=lambda: 0.0
     )
     controller.upsert(decode_grid_signal(json.dumps(raw).encode()))
     controller.list_ended()
-    first = keeping.clock.now()
+    first = signals.clock.now()
     assert await controller.turn() == first + 10
     await controller.turn()
-    keeping.clock.advance(10)
+    signals.clock.advance(10)
     await controller.turn()
     assert asked == [first, first + 10]

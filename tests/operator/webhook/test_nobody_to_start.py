@@ -50,7 +50,7 @@ async def test_what_nobody_could_start_is_not_held_and_says_so(place: Place) -> 
     await place.green_policy(mode="enforce")
     for lease in (place.settings.lease, place.settings.heartbeat_lease):
         await leave_lease(place, lease, ahead_s=3600.0)
-    async with place.webhook(is_heard_of=False) as webhook:
+    async with place.webhook(has_heartbeat=False) as webhook:
         job = await place.create_job("train", deadline="6h")
         pod = await place.create_pod("one", max_delay="2h")
         told = await warnings_of(place, place.job("more", deadline="6h"))
@@ -68,7 +68,7 @@ async def test_what_nobody_could_start_is_not_held_and_says_so(place: Place) -> 
 @pytest.mark.parametrize("alive", ["releaser", "controller"])
 async def test_one_who_can_start_it_is_enough(place: Place, alive: str) -> None:
     await place.green_policy(mode="enforce")
-    async with place.webhook(is_heard_of=False) as webhook:
+    async with place.webhook(has_heartbeat=False) as webhook:
         assert not (await place.create_job("before", deadline="6h"))["spec"].get("suspend")
         async with getattr(place, alive)():
             async with asyncio.timeout(15):  # by its second word at the latest

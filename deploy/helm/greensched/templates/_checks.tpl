@@ -1,4 +1,4 @@
-{{- /* What the schema cannot say: values that only together are wrong. */}}
+{{- /* Checks that the schema cannot express: combinations of values. */}}
 {{- define "greensched.checkValues" -}}
 {{- include "greensched.checkNames" . -}}
 {{- include "greensched.checkReplicas" . -}}
@@ -8,7 +8,7 @@
 {{- include "greensched.checkCluster" . -}}
 {{- end -}}
 
-{{- /* Helm lets a release's name begin with a digit and hold dots; the name of a Service may not. */}}
+{{- /* A release's name may begin with a digit and contain dots; the name of a Service may not. */}}
 {{- define "greensched.checkNames" -}}
 {{- $name := include "greensched.fullname" . -}}
 {{- if not (regexMatch "^[a-z][-a-z0-9]*$" $name) -}}
@@ -96,8 +96,8 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* A kind whose definition is absent, told by the value that asks for it. A cluster serves
-apiregistration.k8s.io; `helm template` without one does not claim to, and knows no definitions. */}}
+{{- /* Fail if a value needs a definition that the cluster lacks. Every cluster serves
+apiregistration.k8s.io; `helm template` without a cluster does not, and knows no definitions. */}}
 {{- define "greensched.checkCluster" -}}
 {{- $served := .Capabilities.APIVersions -}}
 {{- if $served.Has "apiregistration.k8s.io/v1" -}}

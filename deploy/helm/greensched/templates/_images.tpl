@@ -1,5 +1,5 @@
-{{- /* What the kubelet pulls: exactly one image by its digest, else whatever has the tag. Call with
-(list IMAGE TAG), TAG for an image that names none. */}}
+{{- /* The image's reference: by its digest if there is one, else by its tag. Call with
+(list IMAGE TAG); TAG is the default tag. */}}
 {{- define "greensched.image" -}}
 {{- $image := first . -}}
 {{- if $image.digest -}}

@@ -30,7 +30,7 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- end -}}
 
 {{- /* The chart's labels or annotations, and the user's. Call with (list "name of the user's value" OURS
-THEIRS), OURS as YAML. A key of both would stand twice in one map, which strict readers refuse. */}}
+THEIRS), OURS as YAML. A key in both would be in one map twice, which strict parsers refuse. */}}
 {{- define "greensched.withUsers" -}}
 {{- $ours := index . 1 -}}
 {{- range $key, $value := index . 2 -}}
@@ -100,7 +100,7 @@ topologySpreadConstraints:
 {{- end -}}
 {{- end -}}
 
-{{- /* So that a process can write an event of its own pod; the prefix is that of its settings. */}}
+{{- /* Lets a process write events about its own pod; the prefix is that of its settings. */}}
 {{- define "greensched.ownPod" -}}
 - name: {{ . }}POD_NAME
   valueFrom: {fieldRef: {fieldPath: metadata.name}}

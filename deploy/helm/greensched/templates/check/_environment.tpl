@@ -1,4 +1,4 @@
-{{- /* The settings of check-install: what this release is to answer to. */}}
+{{- /* The settings of check-install: this release's names and addresses. */}}
 {{- define "greensched.checkEnvironment" -}}
 {{- $prefix := "GREENSCHED_CHECK_" -}}
 - {name: {{ $prefix }}RELEASE, value: {{ include "greensched.fullname" . | quote }}}

@@ -1,19 +1,19 @@
 {{- define "greensched.checkName" -}}{{ include "greensched.fullname" . }}-check{{- end -}}
 
-{{- /* The name of the check's namespace and of its ClusterRole, which Helm deletes: one that nobody else gives,
-not even to the release's namespace. Helm 4 takes over what is there, where Helm 3 refuses to create it. */}}
+{{- /* The name of the check's namespace and of its ClusterRole. Helm deletes both, so no other object may have
+the name, not even the release's namespace. Helm 4 takes over an existing object; Helm 3 refuses it. */}}
 {{- define "greensched.checkOwnName" -}}
 {{- printf "%s-%s" (include "greensched.checkName" .) (printf "%s/%s" .Release.Namespace .Release.Name | sha256sum | trunc 8) -}}
 {{- end -}}
 
-{{- /* What `helm test` asks of the API server: the very rules that rbac.yaml gives. */}}
+{{- /* The rights that `helm test` checks: exactly the rules of rbac.yaml. */}}
 {{- define "greensched.checkRights" -}}
 {{- $grants := list -}}
 {{- $names := dict "controller" (include "greensched.controllerName" .) "webhook" (include "greensched.webhookName" .) "releaser" (include "greensched.releaserName" .) -}}
 {{- range $process, $name := $names -}}
-{{- $told := dict "root" $ "switch" "greensched-emergency-release" "name" $name -}}
+{{- $context := dict "root" $ "switch" "greensched-emergency-release" "name" $name -}}
 {{- range $kind, $where := dict "ClusterRole" "" "Role" $.Release.Namespace -}}
-{{- $rules := include (printf "greensched.%s.%s" $process $kind) $told | fromYamlArray -}}
+{{- $rules := include (printf "greensched.%s.%s" $process $kind) $context | fromYamlArray -}}
 {{- $grants = append $grants (dict "account" $name "account_namespace" $.Release.Namespace "namespace" $where "rules" $rules) -}}
 {{- end -}}
 {{- end -}}
@@ -28,7 +28,7 @@ not even to the release's namespace. Helm 4 takes over what is there, where Helm
 {{- toJson $grants -}}
 {{- end -}}
 
-{{- /* Everything of the check is there while it runs and gone afterwards, however it went. */}}
+{{- /* The check's objects exist while it runs, and are deleted afterwards even if it fails. */}}
 {{- define "greensched.checkMeta" -}}
 labels: {{- include "greensched.labels" (list (first .) "check") | nindent 2 }}
 annotations:

@@ -1,4 +1,4 @@
-{{- /* The kubelet has no client certificate: where one is asked for, it can only see the port open. */}}
+{{- /* The kubelet has no client certificate: if one is required, it can only check whether the port is open. */}}
 {{- define "greensched.extenderProbe" -}}
 {{- $root := first . -}}
 {{- if $root.Values.tls.client.enabled -}}

@@ -38,7 +38,7 @@ price_per_mwh = {{ toJson $signal.pricePerMwh }}
 {{ end }}
 {{- end -}}
 
-{{- /* Where the explain routes are, for `greensched explain`; and what rolls the pods. */}}
+{{- /* The port of the explain routes, for `greensched explain`; and checksums that restart the pods. */}}
 {{- define "greensched.extenderAnnotations" -}}
 greensched.io/explain-port: {{ .Values.extender.settings.explainPort | quote }}
 checksum/config: {{ include (print .Template.BasePath "/extender/configmap.yaml") . | sha256sum }}

@@ -1,6 +1,6 @@
-{{- /* What work is sent to the webhook, in CEL: what it would answer "not ours" to stays with the API
-server. Annotations of ours are sent without the opt-in too, which the webhook then asks for; so is our
-mark of being held, which a copied object must not keep. */}}
+{{- /* Which work the API server sends to the webhook, in CEL: all but work that does not concern it. Work with
+our annotations but without the opt-in is sent too, because the webhook then warns about it. So is work
+with our marks of a hold, which a copied object must not keep. */}}
 {{- define "greensched.celAnnotations" -}}
 [{{- range $place, $name := list "deadline" "max-delay" "window" "checkpointable" "latest-start" "hold-until" }}{{ if $place }}, {{ end }}"greensched.io/{{ $name }}"{{ end }}]
 {{- end -}}

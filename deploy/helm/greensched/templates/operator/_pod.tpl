@@ -1,7 +1,7 @@
-{{- /* What the pods of all the operator's processes share. Call with (list . ACCOUNT). */}}
+{{- /* Common part of the pods of all the operator's processes. Call with (list . ACCOUNT). */}}
 {{- define "greensched.operatorPodHead" -}}
 {{- $root := first . -}}
-# Never through our own scheduler, which may be gone while held work is still to be started.
+# Not our own scheduler, which may be dead while held work must still be started.
 schedulerName: default-scheduler
 enableServiceLinks: false
 serviceAccountName: {{ last . }}
@@ -63,7 +63,7 @@ metadata:
   namespace: {{ $root.Release.Namespace | quote }}
   labels: {{- include "greensched.labels" (list $root (index . 1)) | nindent 4 }}
 spec:
-  # Not minAvailable: 1, which with one replica would block every drain.
+  # Not minAvailable: 1: with one replica it would block every drain.
   maxUnavailable: 1
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:

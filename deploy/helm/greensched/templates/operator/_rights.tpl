@@ -1,5 +1,5 @@
 {{- define "greensched.controller.ClusterRole" -}}
-# Held work: seen, planned (its status), started, and suspended where it may be.
+# Held work: watch it, write its plan (in its status), start it, suspend it if allowed.
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [list, watch, patch]
@@ -15,7 +15,7 @@
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
-# When they run next; and, written on them, how long their runs took.
+# When CronJobs run next, and the durations of their past runs, stored in annotations.
 - apiGroups: [batch]
   resources: [cronjobs]
   verbs: [list, watch, patch]
@@ -28,7 +28,7 @@
 - apiGroups: [greensched.io]
   resources: [gridsignals/status, greenpolicies/status, jobpowerprofiles/status]
   verbs: [patch]
-# Which certificate of the webhook the API server is to trust.
+# To set the webhook's certificate that the API server trusts.
 - apiGroups: [admissionregistration.k8s.io]
   resources: [mutatingwebhookconfigurations]
   resourceNames: [{{ include "greensched.webhookConfiguration" .root }}]
@@ -36,7 +36,7 @@
 {{- include "greensched.ownRights" . }}
 {{- include "greensched.kueueRights" (list .root "list, watch") }}
 {{- if .root.Values.operator.kueue.enabled }}
-# That somebody decides on our checks.
+# To mark our checks as Active.
 - apiGroups: [kueue.x-k8s.io]
   resources: [admissionchecks/status]
   verbs: [patch]
@@ -44,7 +44,7 @@
 {{- end -}}
 
 {{- define "greensched.ownRights" }}
-# Whether it still has its rights; hardened clusters do not let everybody ask.
+# To ask for its own rights; hardened clusters do not let every account ask.
 - apiGroups: [authorization.k8s.io]
   resources: [selfsubjectaccessreviews]
   verbs: [create]
@@ -52,7 +52,7 @@
 
 {{- define "greensched.kueueRights" }}
 {{- if (first .).Values.operator.kueue.enabled }}
-# Work that waits for our AdmissionCheck: seen, planned, and its check's word (its status).
+# Work that waits for our AdmissionCheck: watch it, write its plan, set its check (in its status).
 - apiGroups: [kueue.x-k8s.io]
   resources: [workloads]
   verbs: [{{ last . }}, patch]
@@ -70,7 +70,7 @@
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, watch]
-# What each extender decided on a pod that was placed: it tells on its pod's loopback alone.
+# An extender's decision on a placed pod, which it serves on its pod's loopback only.
 - apiGroups: [""]
   resources: [pods/portforward]
   verbs: [create, get]
@@ -86,8 +86,8 @@
   resources: [leases]
   resourceNames: [{{ include "greensched.heartbeatName" .root }}]
   verbs: [patch]
-# The webhook's certificate; and the keys of grid data providers, one by one, by the names that
-# GridSignals give: only those of type greensched.io/provider are used.
+# The webhook's certificate, and the keys of grid data providers by the names in GridSignals. Only
+# Secrets of type greensched.io/provider are used.
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get, create]
@@ -96,7 +96,7 @@
   resourceNames: [{{ include "greensched.webhookName" .root }}]
   verbs: [patch]
 {{- if .root.Values.policy.create }}
-# After a first installation, and then never again.
+# Used only once, after the first installation.
 - apiGroups: [greensched.io]
   resources: [greenpolicies]
   verbs: [create]
@@ -114,7 +114,7 @@
 - apiGroups: [batch]
   resources: [cronjobs]
   verbs: [list, watch]
-# Whether the API server trusts its certificate: before that it holds nothing, and is not ready.
+# To check that the API server trusts its certificate: before, it holds nothing and is not ready.
 - apiGroups: [admissionregistration.k8s.io]
   resources: [mutatingwebhookconfigurations]
   resourceNames: [{{ include "greensched.webhookConfiguration" .root }}]
@@ -122,11 +122,11 @@
 {{- end -}}
 
 {{- define "greensched.webhook.Role" -}}
-# What it waits for, where it cannot get ready.
+# Events that say what a process that is not ready waits for.
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
-# Whether somebody is there who can start what it holds: the leader, or a releaser.
+# To see signs of life of the leader or a releaser, who can start what it holds.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   resourceNames: [{{ include "greensched.heartbeatName" .root }}]
@@ -153,7 +153,7 @@
 {{- end -}}
 
 {{- define "greensched.releaser.Role" -}}
-# What it waits for, where it cannot get ready.
+# Events that say what a process that is not ready waits for.
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
@@ -172,7 +172,7 @@
 {{- end -}}
 
 {{- define "greensched.emergency-release.ClusterRole" -}}
-# First of all, so that nothing new is held.
+# Its first step, so that nothing new is held.
 - apiGroups: [admissionregistration.k8s.io]
   resources: [mutatingwebhookconfigurations]
   resourceNames: [{{ include "greensched.webhookConfiguration" .root }}]
@@ -190,7 +190,7 @@
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [create]
-# Itself: the switch is deleted with it.
+# Its own account, which owns the ConfigMap: both are deleted together.
 - apiGroups: [""]
   resources: [serviceaccounts]
   resourceNames: [{{ .name }}]

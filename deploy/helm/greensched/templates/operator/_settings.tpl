@@ -1,5 +1,5 @@
 {{- /* Each key of operator.settings is a setting of the processes: replanEveryS is REPLAN_EVERY_S.
-What the extender believes of grid, money and nodes, the operator believes too: it is given once. */}}
+The settings of grid, money and nodes are given once, in extender.settings, for both. */}}
 {{- define "greensched.operatorEnvironment" -}}
 {{- $prefix := "GREENSCHED_OPERATOR_" -}}
 {{- $shared := pick .Values.extender.settings "defaultPue" "utilisationRatio" "currency" "exchangeRates" "signalFreshS" "signalMaxStaleS" "zoneMap" "prometheusUrl" "prometheusTimeoutS" -}}

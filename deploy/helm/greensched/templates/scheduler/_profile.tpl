@@ -1,4 +1,4 @@
-{{- /* The cluster's version without a provider's suffix; upstream's own pre-releases are kept. */}}
+{{- /* The cluster's version without a provider's suffix; upstream's own pre-release suffixes stay. */}}
 {{- define "greensched.schedulerImage" -}}
 {{- $image := .Values.scheduler.image -}}
 {{- $cluster := regexFind "^v[0-9]+\\.[0-9]+\\.[0-9]+(-(alpha|beta|rc)\\.[0-9]+)?" .Capabilities.KubeVersion.Version -}}
@@ -74,7 +74,7 @@ disabled: {{- toYaml . | nindent 2 }}
   bindVerb: bind
   {{- end }}
   httpTimeout: {{ .Values.scheduler.extenderTimeoutMilliseconds }}ms
-  # The pod is placed without us when we do not answer; only names are sent, never whole nodes.
+  # If the extender does not answer, pods are placed without it; only names are sent, never whole nodes.
   ignorable: true
   nodeCacheCapable: true
   {{- if .Values.tls.enabled }}
