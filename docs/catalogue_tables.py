@@ -8,7 +8,7 @@ from typing import cast
 import msgspec
 
 from docs.markdown import row, table, with_table
-from greensched_core.power.meters.catalogue import NODE_METERS, POD_METERS
+from greensched_core.metering.meters.catalogue import NODE_METERS, POD_METERS
 from greensched_operator.providers.catalogue import BY_NAME, Provider
 from greensched_operator.providers.secret_keys import LoginRef, TokenRef
 from greensched_policies.rules.catalogue import (

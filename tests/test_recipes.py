@@ -20,8 +20,8 @@ WHATEVER_IS_NAMED = [
     "tests/policies/rules/test_sleep_rules.py",
     "tests/policies/rules/test_when_rules.py",
     "tests/operator/providers/test_own_providers.py",
-    "tests/core/power/test_power_measured.py",
-    "tests/core/power/test_pod_energy.py",
+    "tests/core/metering/test_power_measured.py",
+    "tests/core/metering/test_pod_energy.py",
     "tests/simulator/formats/test_traces.py",
     "tests/simulator/test_policy_names.py",
 ]

@@ -77,8 +77,10 @@ def test_no_folder_holds_more_than_30_python_files() -> None:
 
 
 @pytest.mark.parametrize("path", [p for p in SOURCES if p.name == "__init__.py"], ids=named)
-def test_every_package_says_what_it_is(path: Path) -> None:
-    assert len(ast.get_docstring(tree(path)) or "") > 20
+def test_every_package_says_what_it_is_what_it_imports_and_where_to_begin(path: Path) -> None:
+    words = (ast.get_docstring(tree(path)) or "").lower()
+    assert "begin with" in words
+    assert "import" in words or "from the bottom up" in words
 
 
 def test_no_function_is_longer_than_40_lines() -> None:

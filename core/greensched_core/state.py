@@ -3,16 +3,7 @@
 from dataclasses import dataclass
 
 from greensched_core.power.curves import PowerCurve
-
-
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """The GPUs of one model on one node."""
-
-    model: str
-    count: int
-    idle_w: float  # watts per GPU
-    peak_w: float  # watts per GPU
+from greensched_core.power.hardware import Gpu
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Builders for tests and demos: nodes and workloads with sensible defaults."""
 
 from greensched_core.power.curves import PowerCurve
-from greensched_core.state import Gpu, Node, Workload
+from greensched_core.power.hardware import Gpu
+from greensched_core.state import Node, Workload
 
 GIB = 2.0**30
 

@@ -20,12 +20,12 @@ from greensched_core.errors import BadInput, TaskEnded
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.lateness import say_when_late
 from greensched_core.logs import set_up_logs
+from greensched_core.metering.measured import PowerReader
+from greensched_core.metering.prometheus import PrometheusApi
 from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject, PodObject
 from greensched_core.open_files import raise_file_limit
 from greensched_core.power.catalogue import PowerCatalogue
-from greensched_core.power.measured import PowerReader
-from greensched_core.power.prometheus import PrometheusApi
 from greensched_core.serving import Certificates, Server, keep_certificates, server
 from greensched_core.settings import load_settings, unknown_variables
 from greensched_core.signals.watched import GRID_SIGNALS, SignalSink, decode_signal

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from greensched_core.clock import Clock
+from greensched_core.metering.meters.catalogue import WHOLE_MACHINE
 from greensched_core.objects import Amounts
-from greensched_core.power.meters.catalogue import WHOLE_MACHINE
 from greensched_core.signals.readings import RATIO, Reading
 from greensched_core.state import Node
 from greensched_extender.node_rows import NodeRows
 from greensched_extender.rows import NO_ROW
 from greensched_extender.view import View
 
-# A measured value is a mean over this long (`window_s` of `greensched_core.power.measured`).
+# A measured value is a mean over this long (`window_s` of `greensched_core.metering.measured`).
 METER_WINDOW_S = 120.0
 _MOST_RECENT = 5_000  # pods, 40 a second over that window; older ones count as measured
 _MOST_SHARED = 4_096  # different requests; a cluster has dozens

@@ -9,7 +9,7 @@ import structlog
 
 from greensched_core.clock import Clock
 from greensched_core.errors import SignalUnavailable
-from greensched_core.power.measured import PowerReader
+from greensched_core.metering.measured import PowerReader
 from greensched_core.signals.readings import Reading
 from greensched_extender.gauges import WatchesHealth
 from greensched_extender.metrics import ExtenderMetrics

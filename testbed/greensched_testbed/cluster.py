@@ -16,7 +16,7 @@ from greensched_core.errors import BadInput
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_testbed.components import ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.demo.world import mixed_nodes
+from greensched_testbed.node_generations import mixed_nodes
 from greensched_testbed.nodes import create_nodes, wait_until_ready
 from greensched_testbed.processes import ManagedProcess
 from greensched_testbed.real_nodes.cluster import RealCluster, remove_run, sweep

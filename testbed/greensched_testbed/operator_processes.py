@@ -16,8 +16,8 @@ import httpx
 
 from greensched_core.clock import Clock, ScaledClock, WallClock
 from greensched_operator.webhook.webhook_app import MUTATE
+from greensched_testbed.chart import RELEASE, chart_folder, given_by_chart
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.demo.cluster import RELEASE, chart_folder, given_by_chart
 from greensched_testbed.ports import free_port
 from greensched_testbed.processes import ManagedProcess
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greensched_core.state import Gpu
+from greensched_core.power.hardware import Gpu
 from greensched_core.testing import make_node
 from greensched_extender.metrics import Fallback
 from greensched_policies.learned.guard import Guard, NamedPolicy

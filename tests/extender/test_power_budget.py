@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from greensched_core.state import Gpu
+from greensched_core.power.hardware import Gpu
 from greensched_core.testing import make_node, make_workload
 from greensched_extender.filtering import predicted_watts
 

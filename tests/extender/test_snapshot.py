@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.clock import ManualClock
-from greensched_core.power.measured import PowerReader
+from greensched_core.metering.measured import PowerReader
+from greensched_core.power.hardware import Gpu
 from greensched_core.signals.readings import Reading
-from greensched_core.state import Gpu
 from greensched_core.testing import GIB, make_node
 from greensched_extender.snapshot import METER_WINDOW_S, Snapshot
 from greensched_extender.view import CPU_BEFORE, GPU_FREE, IS_EMPTY, MEMORY_FREE, View

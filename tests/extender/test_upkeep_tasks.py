@@ -8,8 +8,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from greensched_core.errors import BadInput
-from greensched_core.power.measured import PowerReader
-from greensched_core.power.prometheus import PrometheusApi
+from greensched_core.metering.measured import PowerReader
+from greensched_core.metering.prometheus import PrometheusApi
 from greensched_core.settings import load_settings
 from greensched_core.testing import make_node
 from greensched_extender.settings import ExtenderSettings

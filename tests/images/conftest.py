@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from greensched_testbed.chart import chart_folder
 from greensched_testbed.components import ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.demo.cluster import chart_folder
 from greensched_testbed.images.building import COMPONENTS, Image, ImageStore
 from greensched_testbed.images.chart_pods import ChartPods
 from greensched_testbed.images.containers import ContainerRun, EnteredContainer

@@ -19,8 +19,9 @@ from cryptography import x509
 
 from greensched_core import labels
 from greensched_testbed.certificates import Authority, KeyPair
+from greensched_testbed.chart import CHART, RELEASE
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.demo.cluster import CHART, RELEASE, GreenSchedProcesses
+from greensched_testbed.demo.cluster import GreenSchedProcesses
 from greensched_testbed.ports import free_ports
 
 if TYPE_CHECKING:

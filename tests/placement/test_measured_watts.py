@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from greensched_core.errors import SignalUnavailable
-from greensched_core.power.measured import MeasuredPower, PowerReader
-from greensched_core.power.prometheus import PrometheusApi
+from greensched_core.metering.measured import MeasuredPower, PowerReader
+from greensched_core.metering.prometheus import PrometheusApi
 from greensched_testbed.demo.cluster import GreenSchedProcesses
 from greensched_testbed.metering import Exporter, Page, Prometheus
 from greensched_testbed.ports import free_port

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from greensched_testbed.chart import CHART, RELEASE
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.demo.cluster import CHART, RELEASE, GreenSchedProcesses
+from greensched_testbed.demo.cluster import GreenSchedProcesses
 from greensched_testbed.ports import free_port
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from greensched_core.ledger_records import (
     LedgerRecord,
     What,
 )
-from greensched_core.power.meters.catalogue import ESTIMATING
+from greensched_core.metering.meters.catalogue import ESTIMATING
 
 _LATE_S = 1.0  # times of Kubernetes' objects are whole seconds
 

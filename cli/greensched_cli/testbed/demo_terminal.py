@@ -10,8 +10,8 @@ from greensched_cli.terminal import plain_console, print_table
 from greensched_cli.testbed.demo_ending import keep_running, report_end
 from greensched_testbed import replay
 from greensched_testbed.binaries import control_plane_programs
+from greensched_testbed.chart import chart_folder
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.demo.cluster import chart_folder
 from greensched_testbed.demo.explained import why_carbon_changed
 from greensched_testbed.demo.play import DemoProgress
 from greensched_testbed.demo.run import DemoOptions, DemoOutcome, run_demo

@@ -1,1 +1,4 @@
-"""Power of machines: curves, a catalogue of hardware, and measured watts."""
+"""Power of machines: curves, and a catalogue of hardware that gives a node its curve.
+
+Imports `errors.py`, `labels.py` and `quoting.py`. Begin with `curves.py`, then `catalogue.py`.
+"""

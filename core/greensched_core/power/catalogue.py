@@ -10,13 +10,13 @@ from greensched_core.power.curves import PowerCurve
 from greensched_core.power.hardware import (
     Architecture,
     Catalogue,
+    Gpu,
     KnownGpu,
     Machine,
     cpu_words,
     shipped_catalogue,
 )
 from greensched_core.quoting import near
-from greensched_core.state import Gpu
 
 GPU_COUNT = "nvidia.com/gpu.count"  # physical GPUs, by NVIDIA's feature discovery
 # Series, vCPUs, features, accelerator, version: Standard_NC24ads_A100_v4.

@@ -51,6 +51,16 @@ class KnownGpu:
     source: str
 
 
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """The GPUs of one model on one node."""
+
+    model: str
+    count: int
+    idle_w: float  # watts per GPU
+    peak_w: float  # watts per GPU
+
+
 @dataclass(frozen=True)
 class Catalogue:
     """All known hardware."""

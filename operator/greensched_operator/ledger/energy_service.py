@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry
 
 from greensched_core.clock import Clock, WallClock
 from greensched_core.ledger_records import Amounts, LedgerRecord
-from greensched_core.power.pod_energy import MeasuredPods
-from greensched_core.power.prometheus import PrometheusApi
+from greensched_core.metering.pod_energy import MeasuredPods
+from greensched_core.metering.prometheus import PrometheusApi
 from greensched_core.signals.chain import GridSignals
 from greensched_core.watching import Sink
 from greensched_operator.ledger.grid_history import NOTED_EVERY_S, GridHistory, known_from

@@ -7,7 +7,7 @@ energy times the zone's carbon and price at the time. If one part is unknown, so
 from collections.abc import Callable, Mapping, Sequence
 
 from greensched_core.ledger_records import Amounts
-from greensched_core.power.pod_courses import Piece
+from greensched_core.metering.energy_pieces import Piece
 from greensched_core.units import JOULES_PER_KWH, KWH_PER_MWH
 from greensched_operator.ledger.grid_history import Known
 from greensched_operator.ledger.pod_runs import Ran

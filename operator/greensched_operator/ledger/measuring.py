@@ -15,8 +15,8 @@ import structlog
 from greensched_core.clock import Clock
 from greensched_core.errors import SignalUnavailable
 from greensched_core.ledger_records import Amounts, LedgerRecord
-from greensched_core.power.pod_energy import MeasuredPods, measured_pods
-from greensched_core.power.prometheus import PrometheusApi, PrometheusUnreachable
+from greensched_core.metering.pod_energy import MeasuredPods, measured_pods
+from greensched_core.metering.prometheus import PrometheusApi, PrometheusUnreachable
 from greensched_operator.ledger.pod_runs import Ran
 
 log = structlog.get_logger()

@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from greensched_core.ledger_records import LossReason
-from greensched_core.power.meters.catalogue import POD_METERS
+from greensched_core.metering.meters.catalogue import POD_METERS
 from greensched_operator.ledger.measuring import Unmeasured
 from greensched_operator.ledger.writer import LedgerWriter
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from greensched_core.clock import Clock
 from greensched_core.errors import BadInput
-from greensched_core.power.pod_runs import PodRun
+from greensched_core.metering.pod_runs import PodRun
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.watching import Sink
 from greensched_operator.objects.placed_pods import PlacedPod

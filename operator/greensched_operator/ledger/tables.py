@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Boolean, Column, Double, Integer, MetaData, Table, Text
 
-from greensched_core.power.meters.catalogue import ESTIMATING, POD_METERS
+from greensched_core.metering.meters.catalogue import ESTIMATING, POD_METERS
 
 METADATA = MetaData()
 _MEASURING = [meter.name for meter in POD_METERS if not meter.is_estimate]

@@ -5,7 +5,6 @@ as local processes, with the configuration of the chart's ConfigMaps and the rig
 accounts.
 """
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,39 +15,21 @@ import httpx
 import msgspec
 
 from greensched_core import labels
-from greensched_core.errors import ApiUnavailable, BadInput
+from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to_status
 from greensched_simulator.formats.synthetic_grid import SLOT_S, SyntheticSlot
+from greensched_testbed.chart import RELEASE, chart_folder, given_by_chart
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.billing import BillAssumptions
 from greensched_testbed.ports import free_ports
 
-RELEASE = "greensched"
-CHART = Path(__file__).parents[3] / "deploy/helm/greensched"  # in a checkout only
 CURRENCY = "EUR"
 EXPLAIN_PORT = 8889  # on the extender's pods, the chart's default
 EXTENDER = "extender"
 SECOND_SCHEDULER = "greensched-scheduler"
 _SIGNALS = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.GRID_SIGNALS}"
 _READY_TIMEOUT_S = 60.0
-
-
-def chart_folder(chart: Path = CHART) -> Path:
-    """Return the chart's folder; raise BadInput if there is none, as in an installed wheel."""
-    if not (chart / "Chart.yaml").is_file():
-        raise BadInput(
-            "the demo installs GreenSched's Helm chart, which only a checkout of the repository "
-            f"has ({chart} does not exist): clone it and run `make demo` there"
-        )
-    return chart
-
-
-def given_by_chart(plane: ControlPlane, name: str) -> dict[str, str]:
-    """Return the data of one of the installed chart's ConfigMaps."""
-    found = plane.kubectl("get", "configmap", name, "-n", RELEASE, "-o", "json")
-    data: dict[str, str] = json.loads(found)["data"]
-    return data
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
 """Explains in sentences why the demo's carbon changed."""
 
 from greensched_core.units import JOULES_PER_KWH
+from greensched_testbed.changes import change_pct
 from greensched_testbed.demo.results import (
     BillSums,
     DemoResult,
     ThreeRuns,
-    change_pct,
     placed_same_pods,
 )
 

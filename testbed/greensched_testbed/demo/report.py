@@ -11,11 +11,11 @@ from greensched_core.labels import SCHEDULER_NAME
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
 from greensched_simulator.formats.synthetic_grid import SyntheticSlot
 from greensched_simulator.reports.page import page, plots, section, styled, table
+from greensched_testbed.changes import change_text
 from greensched_testbed.demo.explained import why_carbon_changed
 from greensched_testbed.demo.held_plots import ZONE_COLOURS, held_plots
 from greensched_testbed.demo.results import BillSums, DemoResult, ThreeRuns, placed_same_pods
 from greensched_testbed.demo.tables import (
-    change_text,
     comparison_rows,
     group_rows,
     holding_rows,

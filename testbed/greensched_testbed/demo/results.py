@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from greensched_core.units import kwh_from_joules
+from greensched_testbed.changes import change_pct
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +147,6 @@ class ThreeRuns:
 def placed_same_pods(ours: DemoResult, default: DemoResult) -> bool:
     """Return whether both placed the same pods; otherwise less work would look like a saving."""
     return ours.unplaced == default.unplaced
-
-
-def change_pct(ours: float, theirs: float) -> float | None:
-    """Return the difference of `ours` to `theirs` in percent; None if `theirs` is 0."""
-    return 100.0 * (ours - theirs) / abs(theirs) if theirs else None
 
 
 def summary(outcome: ThreeRuns) -> dict[str, Any]:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from greensched_core.durations import format_duration
 from greensched_core.units import JOULES_PER_KWH, kwh_from_joules
 from greensched_simulator.results.cells import amount
+from greensched_testbed.changes import change_text
 from greensched_testbed.demo.results import (
     BillSums,
     DemoResult,
     GroupSums,
     Holding,
     ThreeRuns,
-    change_pct,
     placed_same_pods,
 )
 
@@ -133,14 +133,6 @@ def _group(group: GroupSums) -> Row:
         amount(kwh_from_joules(group.bill.energy_active_j)),
         amount(group.bill.carbon_active_g / 1e3),
     )
-
-
-def change_text(ours: float, theirs: float) -> str:
-    """Return the difference of `ours` to `theirs` as text: `-12.3 %`, or a dash."""
-    change = change_pct(ours, theirs)
-    if change is None or math.isnan(change):
-        return "–"
-    return f"{change:+.1f} %" if round(change, 1) else "0.0 %"
 
 
 def _seconds(name: str, theirs: float, ours: float) -> Row:

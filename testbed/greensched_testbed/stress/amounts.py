@@ -10,10 +10,10 @@ import numpy as np
 
 from greensched_core.errors import SignalUnavailable
 from greensched_core.ledger_records import Amounts
-from greensched_core.power.meters.catalogue import ESTIMATING, POD_METERS
-from greensched_core.power.pod_courses import Piece
-from greensched_core.power.pod_energy import measured_pods
-from greensched_core.power.prometheus import PrometheusApi
+from greensched_core.metering.energy_pieces import Piece
+from greensched_core.metering.meters.catalogue import ESTIMATING, POD_METERS
+from greensched_core.metering.pod_energy import measured_pods
+from greensched_core.metering.prometheus import PrometheusApi
 from greensched_operator.ledger.measured_amounts import measured_amounts
 from greensched_operator.ledger.pod_runs import Ran
 from greensched_operator.planning.cluster_state import NodeSite

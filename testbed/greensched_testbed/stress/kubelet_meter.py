@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
-from greensched_core.power.cpu_energy import joules_counter
-from greensched_core.power.pod_courses import (
+from greensched_core.metering.cpu_energy import joules_counter
+from greensched_core.metering.energy_pieces import (
     Piece,
     Point,
     counter_pieces,
@@ -16,7 +16,7 @@ from greensched_core.power.pod_courses import (
     scaled,
     share_seen,
 )
-from greensched_core.power.pod_runs import PodRun
+from greensched_core.metering.pod_runs import PodRun
 from greensched_testbed.stress.kubelet_pages import PodName, read_page
 
 EVERY_S = 5.0  # the kubelet itself samples about every ten seconds

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from greensched_core.api_paths import NODES
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
-from greensched_core.power.pod_courses import Point
+from greensched_core.metering.energy_pieces import Point
 from greensched_core.signals.timestamps import parse_timestamp
 
 RESOURCE, SUMMARY = "/proxy/metrics/resource", "/proxy/stats/summary"

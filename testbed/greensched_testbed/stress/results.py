@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean, median, quantiles
 
 from greensched_core.ledger_records import Amounts
-from greensched_testbed.demo.results import change_pct
+from greensched_testbed.changes import change_pct
 from greensched_testbed.stress.job_log import JobRun
 from greensched_testbed.stress.play import PlayedSuite
 

@@ -12,7 +12,7 @@ import msgspec
 
 from greensched_core.clock import Clock, WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
-from greensched_core.power.prometheus import PrometheusApi
+from greensched_core.metering.prometheus import PrometheusApi
 from greensched_extender.settings import ExtenderSettings
 from greensched_testbed.replay import ReplayProgress
 from greensched_testbed.stress.amounts import (

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from greensched_simulator.results.cells import count, short
-from greensched_testbed.demo.tables import change_text
+from greensched_testbed.changes import change_text
 from greensched_testbed.stress.amounts import MEANING, METERS, is_estimated
 from greensched_testbed.stress.results import LINES, StrategyFigure
 from greensched_testbed.stress.run import BenchmarkOutcome

@@ -24,7 +24,7 @@ from greensched_cli.reading.replicas import (
 from greensched_core import labels
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_testbed.binaries import control_plane_programs
-from greensched_testbed.demo.cluster import chart_folder
+from greensched_testbed.chart import chart_folder
 
 Run = Callable[..., Any]
 AWAY = """

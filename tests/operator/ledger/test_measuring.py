@@ -9,8 +9,8 @@ import pytest
 
 from greensched_core.clock import ManualClock
 from greensched_core.ledger_records import Amounts, LedgerRecord, What
-from greensched_core.power.pod_courses import Piece
-from greensched_core.power.prometheus import PrometheusApi
+from greensched_core.metering.energy_pieces import Piece
+from greensched_core.metering.prometheus import PrometheusApi
 from greensched_operator.ledger.grid_history import Known
 from greensched_operator.ledger.measured_amounts import measured_amounts
 from greensched_operator.ledger.measuring import Counts, Measuring, Unmeasured

@@ -7,7 +7,7 @@ import msgspec
 
 from greensched_core import labels
 from greensched_core.clock import ManualClock
-from greensched_core.power.pod_runs import PodRun
+from greensched_core.metering.pod_runs import PodRun
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.ledger.pod_runs import PodRuns, Ran
 from greensched_operator.objects.placed_pods import PlacedPod

@@ -11,7 +11,8 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.clock import ManualClock
 from greensched_core.power.curves import PowerCurve
-from greensched_core.state import Gpu, Node
+from greensched_core.power.hardware import Gpu
+from greensched_core.state import Node
 from greensched_core.testing import make_workload
 from greensched_extender.policy_choice import rule
 from greensched_extender.rows import Rows

@@ -4,20 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from greensched_core.state import Gpu
+from greensched_core.power.hardware import Gpu
 from greensched_core.testing import make_node
 from greensched_simulator.formats.synthetic_grid import SyntheticSlot
+from greensched_testbed.changes import change_pct, change_text
 from greensched_testbed.demo.billing import BillAssumptions, BilledPod, bill_run
 from greensched_testbed.demo.results import (
     DemoResult,
     HeldPod,
     Holding,
     ThreeRuns,
-    change_pct,
     summary,
 )
 from greensched_testbed.demo.tables import (
-    change_text,
     comparison_rows,
     holding_rows,
     lever_rows,

@@ -3,7 +3,8 @@ import pytest
 from greensched_core.power.curves import PowerCurve
 from greensched_core.signals.static import load_static_zones
 from greensched_simulator.formats.synthetic_grid import SLOT_S, GridZone, synthetic_slots
-from greensched_testbed.demo.world import NODE_COUNT, ZONES, mixed_nodes, node_groups
+from greensched_testbed.demo.world import NODE_COUNT, ZONES, node_groups
+from greensched_testbed.node_generations import mixed_nodes
 from greensched_testbed.nodes import EqualNodes
 
 

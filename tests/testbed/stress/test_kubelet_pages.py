@@ -11,9 +11,9 @@ import pytest
 from greensched_core.clock import ManualClock
 from greensched_core.errors import BadInput
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_core.metering.energy_pieces import energy_j
+from greensched_core.metering.pod_runs import PodRun
 from greensched_core.power.curves import PowerCurve
-from greensched_core.power.pod_courses import energy_j
-from greensched_core.power.pod_runs import PodRun
 from greensched_core.state import Node
 from greensched_testbed.stress.kubelet_meter import KubeletMeter
 from greensched_testbed.stress.kubelet_pages import parse_resource, parse_summary

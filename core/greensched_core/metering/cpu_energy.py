@@ -11,8 +11,8 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 
+from greensched_core.metering.energy_pieces import Point
 from greensched_core.power.curves import PowerCurve
-from greensched_core.power.pod_courses import Point
 
 
 def above_idle_j(

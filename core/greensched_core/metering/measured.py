@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from greensched_core.errors import SignalUnavailable
-from greensched_core.power.node_readings import node_utilisation, node_watts, queries
-from greensched_core.power.prometheus import PrometheusApi, PrometheusUnreachable, Sample
+from greensched_core.metering.node_readings import node_utilisation, node_watts, queries
+from greensched_core.metering.prometheus import PrometheusApi, PrometheusUnreachable, Sample
 from greensched_core.signals.readings import Reading
 
 _AT_ONCE = 4  # concurrent queries; Prometheus runs 20 at a time for all its clients

@@ -9,11 +9,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from greensched_core.metering.energy_pieces import energy_j
+from greensched_core.metering.pod_energy import MeasuredPods, measured_pods
+from greensched_core.metering.pod_runs import PodRun
+from greensched_core.metering.prometheus import PrometheusApi
 from greensched_core.power.curves import PowerCurve
-from greensched_core.power.pod_courses import energy_j
-from greensched_core.power.pod_energy import MeasuredPods, measured_pods
-from greensched_core.power.pod_runs import PodRun
-from greensched_core.power.prometheus import PrometheusApi
 from greensched_core.state import Node
 from greensched_testbed.metering import Exporter, Prometheus
 

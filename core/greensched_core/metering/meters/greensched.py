@@ -1,6 +1,6 @@
 """A user's own meter at the plug: any exporter of `greensched_node_power_watts`."""
 
-from greensched_core.power.meters.meter import BY_NODE, Meter, NodeMeter, answer_to
+from greensched_core.metering.meters.meter import BY_NODE, Meter, NodeMeter, answer_to
 
 GREENSCHED = Meter(
     nodes=(

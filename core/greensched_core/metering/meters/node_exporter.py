@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from greensched_core.power.meters.meter import Answers, Meter, NodeMeter, package_and_dram, rate
+from greensched_core.metering.meters.meter import Answers, Meter, NodeMeter, package_and_dram, rate
 
 
 def _packages(answers: Answers) -> Mapping[str, float]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from greensched_core.power.meters.meter import (
+from greensched_core.metering.energy_pieces import Piece, counter_pieces
+from greensched_core.metering.meters.meter import (
     Answers,
     Meter,
     NodeMeter,
@@ -13,9 +14,8 @@ from greensched_core.power.meters.meter import (
     tracks_of,
     tracks_over,
 )
-from greensched_core.power.pod_courses import Piece, counter_pieces
-from greensched_core.power.pod_runs import PodRun, any_of
-from greensched_core.power.prometheus import PrometheusApi
+from greensched_core.metering.pod_runs import PodRun, any_of
+from greensched_core.metering.prometheus import PrometheusApi
 
 
 def _packages(answers: Answers) -> Mapping[str, float]:

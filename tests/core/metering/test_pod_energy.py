@@ -10,13 +10,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from greensched_core.errors import SignalUnavailable
+from greensched_core.metering.energy_pieces import energy_j
+from greensched_core.metering.meters import kepler, kubelet, old_kepler, scaphandre
+from greensched_core.metering.meters.catalogue import ESTIMATING, POD_METERS
+from greensched_core.metering.pod_energy import MeasuredPods, measured_pods, step_of
+from greensched_core.metering.pod_runs import PodRun
+from greensched_core.metering.prometheus import PrometheusApi, PrometheusUnreachable
 from greensched_core.power.curves import PowerCurve
-from greensched_core.power.meters import kepler, kubelet, old_kepler, scaphandre
-from greensched_core.power.meters.catalogue import ESTIMATING, POD_METERS
-from greensched_core.power.pod_courses import energy_j
-from greensched_core.power.pod_energy import MeasuredPods, measured_pods, step_of
-from greensched_core.power.pod_runs import PodRun
-from greensched_core.power.prometheus import PrometheusApi, PrometheusUnreachable
 from greensched_core.state import Node
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "prometheus"

@@ -9,17 +9,17 @@ the machine. `cpu_energy` has the formula.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from greensched_core.power.cpu_energy import joules_counter
-from greensched_core.power.meters.meter import (
+from greensched_core.metering.cpu_energy import joules_counter
+from greensched_core.metering.energy_pieces import Piece, Point, counter_pieces
+from greensched_core.metering.meters.meter import (
     BY_NODE,
     NODE_LABELS,
     Meter,
     PodMeter,
     node_named,
 )
-from greensched_core.power.pod_courses import Piece, Point, counter_pieces
-from greensched_core.power.pod_runs import PodRun, any_of
-from greensched_core.power.prometheus import PrometheusApi, Track
+from greensched_core.metering.pod_runs import PodRun, any_of
+from greensched_core.metering.prometheus import PrometheusApi, Track
 
 _MARGIN_S = 60.0  # around the runs: a node's counter is read between its points
 _PORT = "(:[0-9]+)?"  # the label instance may end with a port

@@ -5,7 +5,8 @@ It divides all of the host's power among processes, idle watts too.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from greensched_core.power.meters.meter import (
+from greensched_core.metering.energy_pieces import Piece, gauge_pieces
+from greensched_core.metering.meters.meter import (
     BY_NODE,
     Answers,
     Meter,
@@ -15,9 +16,8 @@ from greensched_core.power.meters.meter import (
     tracks_of,
     tracks_over,
 )
-from greensched_core.power.pod_courses import Piece, gauge_pieces
-from greensched_core.power.pod_runs import PodRun, any_of
-from greensched_core.power.prometheus import PrometheusApi, Sample
+from greensched_core.metering.pod_runs import PodRun, any_of
+from greensched_core.metering.prometheus import PrometheusApi, Sample
 from greensched_core.units import watts_from_microwatts
 
 _HOSTS = {"scaphandre": f"sum by ({BY_NODE}, value_source) (scaph_host_power_microwatts)"}

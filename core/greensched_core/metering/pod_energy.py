@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from greensched_core.power.meters.catalogue import POD_METERS
-from greensched_core.power.meters.meter import LEAST_SEEN, PodMeter
-from greensched_core.power.pod_courses import Piece, energy_j, scaled, share_seen
-from greensched_core.power.pod_runs import PodRun
-from greensched_core.power.prometheus import PrometheusApi
+from greensched_core.metering.energy_pieces import Piece, energy_j, scaled, share_seen
+from greensched_core.metering.meters.catalogue import POD_METERS
+from greensched_core.metering.meters.meter import LEAST_SEEN, PodMeter
+from greensched_core.metering.pod_runs import PodRun
+from greensched_core.metering.prometheus import PrometheusApi
 
 _MOST_POINTS = 240
 _SHORTEST_STEP_S = 5.0

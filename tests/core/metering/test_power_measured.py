@@ -6,10 +6,10 @@ import httpx
 import pytest
 
 from greensched_core.errors import SignalUnavailable
-from greensched_core.power.measured import MeasuredPower, PowerReader
-from greensched_core.power.meters.catalogue import NODE_METERS
-from greensched_core.power.node_readings import node_utilisation, node_watts, queries
-from greensched_core.power.prometheus import PrometheusApi, Sample
+from greensched_core.metering.measured import MeasuredPower, PowerReader
+from greensched_core.metering.meters.catalogue import NODE_METERS
+from greensched_core.metering.node_readings import node_utilisation, node_watts, queries
+from greensched_core.metering.prometheus import PrometheusApi, Sample
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "prometheus"
 TAKEN_AT = 1795000000.123

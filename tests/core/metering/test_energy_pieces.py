@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_core.power.pod_courses import (
+from greensched_core.metering.energy_pieces import (
     LONGEST_GAP_S,
     Piece,
     Point,

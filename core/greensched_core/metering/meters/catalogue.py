@@ -3,14 +3,14 @@
 The first meter that has a node, its GPUs or a pod counts.
 """
 
-from greensched_core.power.meters.dcgm import DCGM
-from greensched_core.power.meters.greensched import GREENSCHED
-from greensched_core.power.meters.kepler import KEPLER
-from greensched_core.power.meters.kubelet import KUBELET
-from greensched_core.power.meters.meter import Meter, NodeMeter, PodMeter
-from greensched_core.power.meters.node_exporter import NODE_EXPORTER
-from greensched_core.power.meters.old_kepler import OLD_KEPLER
-from greensched_core.power.meters.scaphandre import SCAPHANDRE
+from greensched_core.metering.meters.dcgm import DCGM
+from greensched_core.metering.meters.greensched import GREENSCHED
+from greensched_core.metering.meters.kepler import KEPLER
+from greensched_core.metering.meters.kubelet import KUBELET
+from greensched_core.metering.meters.meter import Meter, NodeMeter, PodMeter
+from greensched_core.metering.meters.node_exporter import NODE_EXPORTER
+from greensched_core.metering.meters.old_kepler import OLD_KEPLER
+from greensched_core.metering.meters.scaphandre import SCAPHANDRE
 
 METERS: tuple[Meter, ...] = (
     GREENSCHED,

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_core.power.cpu_energy import above_idle_j, joules_counter, risen
+from greensched_core.metering.cpu_energy import above_idle_j, joules_counter, risen
+from greensched_core.metering.energy_pieces import Point
 from greensched_core.power.curves import PowerCurve
-from greensched_core.power.pod_courses import Point
 
 CORES = 8.0
 STRAIGHT = PowerCurve(tuple(100.0 + 10.0 * step for step in range(11)))  # 100 W idle, 200 W full

@@ -6,7 +6,8 @@ Pods' counters are of active power, without idle watts. Zone psys includes packa
 
 from collections.abc import Mapping, Sequence
 
-from greensched_core.power.meters.meter import (
+from greensched_core.metering.energy_pieces import Piece, counter_pieces, gauge_pieces, share_seen
+from greensched_core.metering.meters.meter import (
     BY_NODE,
     LEAST_SEEN,
     Answers,
@@ -19,9 +20,8 @@ from greensched_core.power.meters.meter import (
     tracks_of,
     tracks_over,
 )
-from greensched_core.power.pod_courses import Piece, counter_pieces, gauge_pieces, share_seen
-from greensched_core.power.pod_runs import PodRun, any_of
-from greensched_core.power.prometheus import PrometheusApi, Sample, Track
+from greensched_core.metering.pod_runs import PodRun, any_of
+from greensched_core.metering.prometheus import PrometheusApi, Sample, Track
 
 _CPU = {"kepler-cpu": f"sum by ({BY_NODE}, zone) (kepler_node_cpu_watts)"}
 

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
-from greensched_core.power.meters.meter import BY_NODE, Answers, Meter, NodeMeter, node_named
+from greensched_core.metering.meters.meter import BY_NODE, Answers, Meter, NodeMeter, node_named
 
 _MOST_GPU_W = 3_000.0  # DCGM's blank values are near 2^63; no GPU draws this much
 

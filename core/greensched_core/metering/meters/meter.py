@@ -8,9 +8,9 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from greensched_core.power.pod_courses import Piece
-from greensched_core.power.pod_runs import PodRun
-from greensched_core.power.prometheus import PrometheusApi, Sample, Track
+from greensched_core.metering.energy_pieces import Piece
+from greensched_core.metering.pod_runs import PodRun
+from greensched_core.metering.prometheus import PrometheusApi, Sample, Track
 
 # Labels that name the node: relabelled from the pod's node, set by the exporter, or its address.
 NODE_LABELS = ("node", "node_name", "exported_instance", "Hostname", "hostname", "instance")

@@ -6,8 +6,8 @@ see GPUs. Utilisation uses series of node_exporter and of the kubelet's /metrics
 
 from collections.abc import Callable, Iterable
 
-from greensched_core.power.meters.catalogue import GPU_METERS, NODE_METERS
-from greensched_core.power.meters.meter import BY_NODE, Answers, NodeMeter, by_node, rate
+from greensched_core.metering.meters.catalogue import GPU_METERS, NODE_METERS
+from greensched_core.metering.meters.meter import BY_NODE, Answers, NodeMeter, by_node, rate
 from greensched_core.signals.readings import RATIO, WATTS, Reading
 
 _IDLE_SECONDS = 'node_cpu_seconds_total{mode="idle"}'
