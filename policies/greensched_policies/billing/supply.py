@@ -39,14 +39,16 @@ class Battery(NamedTuple):
 NO_BATTERY = Battery(0.0, 0.0, 0.0, 1.0)
 
 
-class Sun(NamedTuple):
+class SolarPlant(NamedTuple):
     """Solar panels and battery at a zone's site."""
 
     yield_w: Floats  # [T] of the panels, by the steps of the zone's series; NaN: no data
     battery: Battery = NO_BATTERY
 
 
-Site: TypeAlias = tuple[ZoneSeries, Sun | None]  # a zone's grid; None: no panels and no battery
+Site: TypeAlias = tuple[
+    ZoneSeries, SolarPlant | None
+]  # a zone's grid; None: no panels and no battery
 
 
 class Balance(NamedTuple):
@@ -133,7 +135,7 @@ def balances_of(
     caps: Caps,
 ) -> list[Balance | None]:
     """Return the balance of each zone within the window; None without panels and battery."""
-    if all(sun is None for _, sun in sites):
+    if all(plant is None for _, plant in sites):
         return [None] * len(sites)
     zones = [series for series, _ in sites]
     timelines = zip(
@@ -145,13 +147,16 @@ def balances_of(
     for zone, timeline in timelines:
         of_zone.setdefault(zone, []).append(timeline)
     return [
-        None if sun is None else _balance(series, sun, of_zone.get(zone, []), window_s)
-        for zone, (series, sun) in enumerate(sites)
+        None if plant is None else _balance(series, plant, of_zone.get(zone, []), window_s)
+        for zone, (series, plant) in enumerate(sites)
     ]
 
 
 def _balance(
-    series: ZoneSeries, sun: Sun, timelines: Sequence[NodeTimeline], window_s: tuple[float, float]
+    series: ZoneSeries,
+    plant: SolarPlant,
+    timelines: Sequence[NodeTimeline],
+    window_s: tuple[float, float],
 ) -> Balance:
     within = (series.times_s > window_s[0]) & (series.times_s < window_s[1])
     times_s = np.unique(
@@ -164,8 +169,8 @@ def _balance(
             watts + timeline.sleep_w + timeline.wake_w, timeline.pue, np.ones(watts.size)
         )
         drawn_w += held(steps_at(times_s[:-1], timeline.start_s), watts)
-    yield_w = held(steps_at(times_s[:-1], series.times_s), sun.yield_w)
-    return balance_of(times_s, drawn_w, yield_w, sun.battery)
+    yield_w = held(steps_at(times_s[:-1], series.times_s), plant.yield_w)
+    return balance_of(times_s, drawn_w, yield_w, plant.battery)
 
 
 def imported(series: ZoneSeries, balance: Balance | None) -> ZoneSeries:

@@ -29,7 +29,7 @@ from greensched_policies.planning.start_blocks import (
 NO_ZONE = -1  # of a workload that no node can take
 
 
-class Why(StrEnum):
+class StartReason(StrEnum):
     """Why a start was chosen."""
 
     NO_CHOICE = "no-choice"  # the latest start is now, or no later slot is forecast
@@ -69,7 +69,7 @@ class Chosen:
     run: Mean  # from the chosen start on, in the zone that is best then
     run_now: Mean  # if it ran now: the counterfactual, in the zone that is best now
     saving: float  # share of the weighted cost saved against the soonest start
-    why: Why
+    why: StartReason
     has_room: bool  # whether the plan keeps room at the chosen start
     expected_s: float  # when it should run, later than `start_s` if there is no room yet
     kept_zone: int  # where the plan keeps its cores, from `expected_s` on
@@ -151,11 +151,6 @@ def choose_start(
     return _decide(block_of(outlook, plan, [request], now_s, count), 0, plan, now_s, thresholds)
 
 
-def put_back(plan: CorePlan, chosen: Chosen, cpu_cores: float) -> None:
-    """Remove from the plan the cores that it keeps for a workload."""
-    _keep(plan, chosen, -cpu_cores)
-
-
 def _keep(plan: CorePlan, chosen: Chosen, cpu_cores: float) -> None:
     if chosen.kept_zone != NO_ZONE:
         plan.keep(chosen.kept_zone, chosen.expected_s, chosen.kept_until_s, cpu_cores)
@@ -180,7 +175,7 @@ def _decide(
     load = plan.busiest(now_s, widths, block.count, request.cpu_cores)
     slots, zones = columns_of(block, row, load)
     busiest, weighted = slots.busiest_over_run[0], slots.weighted_over_run[0]
-    place, why = 0, Why.NO_CHOICE
+    place, why = 0, StartReason.NO_CHOICE
     if block.count > 1:
         place, why = _best(
             slots.wait_s[0], request.when(slots)[0], busiest, request, now_s, thresholds
@@ -189,7 +184,7 @@ def _decide(
     saving = _saved_share(weighted, soonest, place)
     expected = place
     if place and thresholds is not None and not _is_worth_it(saving, thresholds):
-        place, why, expected, saving = 0, Why.SAVES_TOO_LITTLE, soonest, 0.0
+        place, why, expected, saving = 0, StartReason.SAVES_TOO_LITTLE, soonest, 0.0
     lacks_room = not place and thresholds is not None and _lacks_room(busiest, weighted, thresholds)
     waits_s = slots.wait_s[0]
     zone, expected_s = int(zones[expected]), now_s + float(waits_s[expected])
@@ -214,23 +209,26 @@ def _best(
     request: StartRequest,
     now_s: float,
     thresholds: Thresholds | None,
-) -> tuple[int, Why]:
+) -> tuple[int, StartReason]:
     """Return the place of the cheapest start, or of the earlier plan if that is about as good.
 
     The costs are the rule's, so another rule gives another plan.
     """
     best = int(cost.argmin())
     if not math.isfinite(cost[best]):
-        return 0, Why.NO_CHOICE  # the rule rejects or fails: leave it to the cluster's queue
-    why = Why.PLANNED if best else Why.NOW_IS_BEST
+        return (
+            0,
+            StartReason.NO_CHOICE,
+        )  # the rule rejects or fails: leave it to the cluster's queue
+    why = StartReason.PLANNED if best else StartReason.NOW_IS_BEST
     if thresholds is None or request.kept_start_s is None:
         return best, why
     kept = max(round((request.kept_start_s - now_s) / (waits_s[1] - waits_s[0])), 0)
     if kept == best or kept >= cost.size or busiest[kept] > FULL >= busiest[best]:
-        return best, Why.KEPT if kept == best and best else why
+        return best, StartReason.KEPT if kept == best and best else why
     if cost[kept] - cost[best] > thresholds.least_change * abs(cost[kept]):
         return best, why
-    return kept, Why.KEPT if kept else Why.NOW_IS_BEST
+    return kept, StartReason.KEPT if kept else StartReason.NOW_IS_BEST
 
 
 def _soonest(busiest: Floats) -> int:
@@ -279,7 +277,7 @@ def _unplaceable(now_s: float) -> Chosen:
         run=nowhere,
         run_now=nowhere,
         saving=0.0,
-        why=Why.NO_ZONE,
+        why=StartReason.NO_ZONE,
         has_room=False,
         expected_s=now_s,
         kept_zone=NO_ZONE,

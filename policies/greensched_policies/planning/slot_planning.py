@@ -22,7 +22,7 @@ from greensched_policies.planning.outlook import (
     seen_from,
     weighed,
 )
-from greensched_policies.planning.planning import NO_ZONE, Chosen, Mean, Thresholds, Why
+from greensched_policies.planning.planning import NO_ZONE, Chosen, Mean, StartReason, Thresholds
 from greensched_policies.planning.slot_choice import choose_slots, cost_of, shares
 from greensched_policies.planning.start_blocks import MOST_STARTS
 from greensched_policies.rules.catalogue import WhenPolicy
@@ -198,28 +198,28 @@ def _at_once(view: _View) -> Slots:
 
 def _judged(view: _View, chosen: Slots, total: float, thresholds: Thresholds | None) -> SlotPlan:
     """Return the choice as a plan, or another one if it saves or changes too little."""
-    now, why = _at_once(view), Why.PLANNED
+    now, why = _at_once(view), StartReason.PLANNED
     if thresholds is not None and view.work.kept_start_s is not None and not view.is_running:
         chosen, why = _kept(view, chosen, total, view.work.kept_start_s, thresholds.least_change)
     if chosen.argmax() == now.argmax():
-        why = Why.NOW_IS_BEST
+        why = StartReason.NOW_IS_BEST
     saving = _saving(view, chosen, now)
     if thresholds is not None and not 0.0 < saving >= thresholds.least_saving:
         chosen, saving = now, 0.0
-        why = why if why is Why.NOW_IS_BEST else Why.SAVES_TOO_LITTLE
+        why = why if why is StartReason.NOW_IS_BEST else StartReason.SAVES_TOO_LITTLE
     return _plan_of(view, chosen, now, saving, why)
 
 
 def _kept(
     view: _View, chosen: Slots, total: float, kept_start_s: float, least_change: float
-) -> tuple[Slots, Why]:
+) -> tuple[Slots, StartReason]:
     """Return the choice, or slots from the earlier planned start if they are about as good."""
     place = round((kept_start_s - view.now_s) / view.slot_s)
     needed = _slots(view.runtime_s, view.slot_s)
     if place == chosen.argmax():
-        return chosen, Why.KEPT
+        return chosen, StartReason.KEPT
     if not view.first <= place <= view.cost.size - needed:
-        return chosen, Why.PLANNED
+        return chosen, StartReason.PLANNED
     kept, cost = np.zeros(view.cost.size, np.bool_), float(view.cost[place])
     kept[place] = True
     left_s = view.runtime_s - view.slot_s
@@ -227,8 +227,8 @@ def _kept(
         rest, more = _choose(view, place + 1, left_s, is_running=True)
         kept, cost = kept | rest, cost + more
     if cost - total > least_change * abs(cost):
-        return chosen, Why.PLANNED
-    return kept, Why.KEPT
+        return chosen, StartReason.PLANNED
+    return kept, StartReason.KEPT
 
 
 def _saving(view: _View, chosen: Slots, now: Slots) -> float:
@@ -242,7 +242,7 @@ def _run_s(view: _View, chosen: Slots) -> float:
     return view.runtime_s + restarts(chosen, view.is_running) * view.work.restart_s
 
 
-def _plan_of(view: _View, chosen: Slots, now: Slots, saving: float, why: Why) -> SlotPlan:
+def _plan_of(view: _View, chosen: Slots, now: Slots, saving: float, why: StartReason) -> SlotPlan:
     begins, ends = _edges(chosen)
     run_segments = tuple(
         (view.now_s + begin * view.slot_s, view.now_s + end * view.slot_s)

@@ -11,7 +11,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
 from greensched_policies.billing.accounting import Bill, add_transfers, bill_schedule
-from greensched_policies.billing.supply import Balance, Sun, balances_of, imported
+from greensched_policies.billing.supply import Balance, SolarPlant, balances_of, imported
 from greensched_policies.billing.timelines import (
     BilledNodes,
     Placements,
@@ -196,14 +196,14 @@ def zone_balances(world: World, schedule: Schedule, until_s: float) -> list[Bala
 
     Raises BadInput if the yield of panels is not known.
     """
-    grids, suns = world.grids, list[Sun | None]()
+    grids, plants = world.grids, list[SolarPlant | None]()
     for zone, battery in enumerate(world.batteries or (None,) * len(world.zones)):
         own = slice(*grids.starts[zone : zone + 2])
-        suns.append(None if battery is None else Sun(grids.solar_w[own], battery))
+        plants.append(None if battery is None else SolarPlant(grids.solar_w[own], battery))
     balances = balances_of(
         billed_nodes(world),
         _placements(world, schedule),
-        list(zip(zone_series(world), suns, strict=True)),
+        list(zip(zone_series(world), plants, strict=True)),
         (0.0, until_s),
         cost_model(world),
         schedule.off,

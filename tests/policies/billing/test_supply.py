@@ -10,7 +10,7 @@ from greensched_policies.billing.supply import (
     NO_BATTERY,
     Balance,
     Battery,
-    Sun,
+    SolarPlant,
     balance_of,
     balances_of,
     imported,
@@ -95,7 +95,7 @@ def test_energy_is_conserved_and_nothing_beyond_what_the_battery_can(
         assert (each >= -1e-9).all()
     assert (found.charge_w <= battery.charge_w).all()
     assert (found.discharge_w <= battery.discharge_w).all()
-    # Nothing is bought while there is sun to spare, or the battery could still give more.
+    # Nothing is bought while there is plant to spare, or the battery could still give more.
     assert not ((found.imported_w > 1e-9) & (found.curtailed_w > 1e-9)).any()
 
 
@@ -141,8 +141,8 @@ def test_the_bills_of_the_nodes_add_up_to_that_of_the_zones_imports(
     cores = np.array([job[2] for job in jobs])
     placed = Placements(node, start_s, start_s + 0.7 * HOUR, cores, np.zeros(len(jobs)))
     window_s = (0.0, 3 * HOUR)
-    suns = [Sun(np.array([yield_w, 0.0]), battery), None]
-    sites = list(zip(ZONES, suns, strict=True))
+    plants = [SolarPlant(np.array([yield_w, 0.0]), battery), None]
+    sites = list(zip(ZONES, plants, strict=True))
     balances = balances_of(NODES, placed, sites, window_s, MODEL, NO_SLEEPS, NO_CAPS)
     series = [imported(*each) for each in zip(ZONES, balances, strict=True)]
     plain = bill_schedule(NODES, placed, ZONES, window_s, MODEL)

@@ -15,14 +15,14 @@ from greensched_policies.encoding.weights import Weights
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import Outlook, outlook_of
 from greensched_policies.planning.planning import (
+    NO_ZONE,
     Chosen,
     Mean,
     Running,
+    StartReason,
     Thresholds,
-    Why,
     choose_start,
     plan_all,
-    put_back,
 )
 from greensched_policies.planning.start_blocks import StartRequest
 from greensched_policies.rules.catalogue import WHEN_RULES
@@ -111,14 +111,20 @@ def test_nobody_waits_for_a_slot_that_is_not_forecast(
             assert slot_of(chosen) < outlook.known[chosen.run.zone]
 
 
+def free_cores(plan: CorePlan, chosen: Chosen, cpu_cores: float) -> None:
+    """Remove from the plan the cores that it keeps for a workload."""
+    if chosen.kept_zone != NO_ZONE:
+        plan.keep(chosen.kept_zone, chosen.expected_s, chosen.kept_until_s, -cpu_cores)
+
+
 @given(many())
-def test_the_same_is_decided_again_and_nobody_decides_by_the_past_of_a_plan_put_back(
+def test_the_same_is_decided_again_by_a_plan_whose_cores_are_free_again(
     world: tuple[Outlook, CorePlan, list[StartRequest]],
 ) -> None:
     outlook, plan, asked = world
     first = plan_all(outlook, plan, asked, MIDNIGHT_S)
     for chosen, each in zip(first, asked, strict=True):
-        put_back(plan, chosen, each.cpu_cores)
+        free_cores(plan, chosen, each.cpu_cores)
     np.testing.assert_allclose(plan.cores, 0.0, atol=1e-9)
     fresh = CorePlan(plan.capacity, MIDNIGHT_S, SLOT_S, 100)
     assert plan_all(outlook, fresh, asked, MIDNIGHT_S) == first
@@ -192,12 +198,14 @@ def test_the_busiest_slot_of_any_run_is_found_and_what_is_put_back_is_gone(
 @pytest.mark.parametrize(
     ("later", "starts", "why"),
     [
-        pytest.param(97.9, 3, Why.PLANNED, id="just-enough"),
-        pytest.param(98.1, 0, Why.SAVES_TOO_LITTLE, id="too-little"),
-        pytest.param(100.0, 0, Why.NOW_IS_BEST, id="nothing"),
+        pytest.param(97.9, 3, StartReason.PLANNED, id="just-enough"),
+        pytest.param(98.1, 0, StartReason.SAVES_TOO_LITTLE, id="too-little"),
+        pytest.param(100.0, 0, StartReason.NOW_IS_BEST, id="nothing"),
     ],
 )
-def test_work_waits_only_for_what_saves_two_per_cent(later: float, starts: int, why: Why) -> None:
+def test_work_waits_only_for_what_saves_two_per_cent(
+    later: float, starts: int, why: StartReason
+) -> None:
     outlook = grid([100.0, 100.0, 100.0, later, 100.0])
     chosen = choose_start(outlook, empty(10.0), work(), MIDNIGHT_S)
     assert (slot_of(chosen), chosen.why) == (starts, why)
@@ -206,13 +214,15 @@ def test_work_waits_only_for_what_saves_two_per_cent(later: float, starts: int, 
 @pytest.mark.parametrize(
     ("carbon", "starts", "why"),
     [
-        pytest.param([200.0, 100.0, 99.1], 1, Why.KEPT, id="hardly-better-elsewhere"),
-        pytest.param([200.0, 100.0, 98.0], 2, Why.PLANNED, id="better-elsewhere"),
-        pytest.param([101.0, 100.0, 99.5], 0, Why.SAVES_TOO_LITTLE, id="no-longer-worth-it"),
+        pytest.param([200.0, 100.0, 99.1], 1, StartReason.KEPT, id="hardly-better-elsewhere"),
+        pytest.param([200.0, 100.0, 98.0], 2, StartReason.PLANNED, id="better-elsewhere"),
+        pytest.param(
+            [101.0, 100.0, 99.5], 0, StartReason.SAVES_TOO_LITTLE, id="no-longer-worth-it"
+        ),
     ],
 )
 def test_a_plan_stays_unless_another_is_better_by_one_per_cent(
-    carbon: list[float], starts: int, why: Why
+    carbon: list[float], starts: int, why: StartReason
 ) -> None:
     chosen = choose_start(grid(carbon), empty(10.0), work(slack=2, kept=1), MIDNIGHT_S)
     assert (slot_of(chosen), chosen.why) == (starts, why)
@@ -323,9 +333,9 @@ def test_no_data_is_reported_as_none_and_holds_nothing() -> None:
 def test_what_no_node_can_take_is_let_go_and_keeps_no_room() -> None:
     plan = empty(9.0)
     (chosen,) = plan_all(grid([9.0, 1.0]), plan, [work(runs_s=np.inf)], MIDNIGHT_S)
-    assert (slot_of(chosen), chosen.why) == (0, Why.NO_ZONE)
+    assert (slot_of(chosen), chosen.why) == (0, StartReason.NO_ZONE)
     assert not plan.cores.any()
-    put_back(plan, chosen, 1.0)
+    free_cores(plan, chosen, 1.0)
     assert not plan.cores.any()
 
 
@@ -333,7 +343,7 @@ def test_what_no_node_can_take_is_let_go_and_keeps_no_room() -> None:
 def test_a_rule_that_answers_with_no_number_holds_nothing(cost: float) -> None:
     broken = replace(work(), when=lambda slots: np.full(slots.wait_s.shape, cost))
     chosen = choose_start(grid([9.0, 1.0]), empty(9.0), broken, MIDNIGHT_S)
-    assert (slot_of(chosen), chosen.why) == (0, Why.NO_CHOICE)
+    assert (slot_of(chosen), chosen.why) == (0, StartReason.NO_CHOICE)
 
 
 @pytest.mark.parametrize(

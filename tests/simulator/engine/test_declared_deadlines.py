@@ -1,4 +1,4 @@
-"""Deadlines and estimates that a trace tells, from its rows to a run."""
+"""Deadlines and estimates from the rows of a trace, and the runs that follow them."""
 
 import math
 from pathlib import Path

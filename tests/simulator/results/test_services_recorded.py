@@ -1,4 +1,4 @@
-"""What a run with services leaves behind and tells; schedules are written by hand."""
+"""The results of runs with services; schedules are written by hand."""
 
 import csv
 import gzip
