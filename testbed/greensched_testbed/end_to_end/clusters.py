@@ -37,7 +37,7 @@ class Capabilities:
     kubelet_metrics: whether the API server proxies to kubelets, as real clusters do.
     restart_node: stops and restarts a node with all its processes.
     count_watts: context manager in which nodes' energy counters count the given watts; raises
-        BuildFailed if a meter cannot be built.
+        BuildFailed if a meter cannot be built, CannotBuildHere without cargo or a C compiler.
     load_images: loads image archives on every node.
     run_kueue: context manager that runs Kueue's controller, for clusters without it.
     """
