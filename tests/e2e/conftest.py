@@ -45,11 +45,18 @@ _use: list[ContainerUse] = []
 _FIGURES = ROOT / "build/e2e/figures.json"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of this folder."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker("e2e")
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark every test of this folder; leave out those that do not use the cluster that is named.
+
+    They start nodes or an engine on this machine, which nobody asked for.
+    """
+    ours = [item for item in items if Path(__file__).parent in item.path.parents]
+    for item in ours:
+        item.add_marker("e2e")
+    if os.environ.get(KUBECONFIG):
+        others = [each for each in ours if "cluster" not in getattr(each, "fixturenames", ())]
+        items[:] = [each for each in items if each not in others]
+        config.hook.pytest_deselected(items=others)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

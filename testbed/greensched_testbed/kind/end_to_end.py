@@ -35,11 +35,6 @@ RunCommand = Callable[[Sequence[str | Path], Mapping[str, str]], int]
 _SCRIPTS = Path("deploy/kind")
 _KEPT = Path("build/kind")
 _RESULTS = Path("build/e2e")
-# These tests start their own clusters, and do not use the given one.
-_WITH_OWN_CLUSTER = tuple(
-    f"tests/e2e/test_{name}.py"
-    for name in ("a_cluster_kept", "a_cluster_never_finished", "an_engine_killed")
-)
 
 
 def run_tests(checkout: Path, arguments: Sequence[str]) -> int:
@@ -144,9 +139,7 @@ def _test(
         }
         _uninstall(run, variables)
         command = [sys.executable, "-m", "pytest", "-m", "e2e", "-rs", "--durations=10"]
-        ignored = [f"--ignore={each}" for each in _WITH_OWN_CLUSTER]
-        options = [f"--junitxml={results}", *ignored, *arguments]
-        status = run([*command, *options, "tests/e2e"], variables)
+        status = run([*command, f"--junitxml={results}", *arguments, "tests/e2e"], variables)
     return status, {**figures, **read_results(results).figures("kind_e2e")}
 
 
