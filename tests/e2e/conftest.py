@@ -31,7 +31,7 @@ from greensched_testbed.end_to_end.real_cluster import (
     meter_archives,
     real_cluster,
 )
-from greensched_testbed.end_to_end.release import NAMESPACE, ChartRelease, install, uninstall
+from greensched_testbed.end_to_end.release import NAMESPACE, ChartRelease, install, remove_all
 from greensched_testbed.end_to_end.two_grids import CLEAN, DIRTY, publish_grids
 from greensched_testbed.end_to_end.work import cron_job, job, pod_template
 from greensched_testbed.errors import BuildFailed, CannotBuildHere
@@ -84,7 +84,10 @@ def last_release(tmp_path_factory: pytest.TempPathFactory) -> LastRelease:
 def cluster(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClusterAccess]:
-    """Return the cluster under test; the run fails if real nodes leave something behind."""
+    """Return the cluster under test; the run fails if real nodes leave something behind.
+
+    Everything that tests install on a named cluster is removed at the end.
+    """
     home = tmp_path_factory.mktemp("home")
     if os.environ.get(KUBECONFIG):
         try:
@@ -92,6 +95,7 @@ def cluster(
         except BadInput as fault:
             pytest.exit(str(fault), returncode=1)
         yield found
+        remove_all(found)
         return
     lacks = missing(IMAGES, NODES)
     if lacks:
@@ -143,8 +147,6 @@ def release(cluster: ClusterAccess) -> Iterator[ChartRelease]:
         _figures[f"memory_share_{name}"] = share
         _figures[f"throttled_s_{name}"] = watching.throttled_s[name]  # none without a CPU limit
     _figures["worst_memory_share"] = max(watching.shares().values(), default=float("nan"))
-    if cluster.can.outlives_tests:
-        uninstall(cluster)
 
 
 @pytest.fixture

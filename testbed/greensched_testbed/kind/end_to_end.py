@@ -22,7 +22,7 @@ from greensched_testbed.end_to_end.foreign_cluster import (
     SHELL_IMAGE,
 )
 from greensched_testbed.end_to_end.real_cluster import image_archives
-from greensched_testbed.end_to_end.release import NAME, NAMESPACE
+from greensched_testbed.end_to_end.release import NAME, NAMESPACE, REMOVALS
 from greensched_testbed.kind.engine import Engine, engine
 from greensched_testbed.kind.node_image import node_image, node_image_name
 from greensched_testbed.real_nodes import program_images
@@ -144,11 +144,12 @@ def _test(
 
 
 def _uninstall(run: RunCommand, variables: Mapping[str, str]) -> None:
-    """Remove the release of `up.sh` and its certificate, so that tests install from scratch."""
+    """Remove the release of `up.sh` and its remains, so that tests install from scratch."""
     kubeconfig = {"KUBECONFIG": variables[KUBECONFIG]}
     space = f"--namespace={NAMESPACE}"
     run(["helm", "uninstall", NAME, space, "--wait"], kubeconfig)
-    run(["kubectl", "delete", "namespace", NAMESPACE, "--timeout=120s"], kubeconfig)
+    for each in REMOVALS:
+        run(["kubectl", *each], kubeconfig)
 
 
 def _write(checkout: Path, figures: Mapping[str, Any]) -> None:
