@@ -13,7 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from greensched_core.errors import BadInput
 from greensched_testbed.binaries import KIND, built, control_plane_programs
+from greensched_testbed.commands import run_command
 from greensched_testbed.end_to_end.counted import read_results
 from greensched_testbed.end_to_end.foreign_cluster import (
     EXTENDER_IMAGE,
@@ -32,6 +34,7 @@ from greensched_testbed.requirements import ENGINE, IMAGES, missing
 # Runs a command in the checkout with additional variables, and returns its exit status.
 RunCommand = Callable[[Sequence[str | Path], Mapping[str, str]], int]
 
+_CLUSTER = "greensched"  # of up.sh and down.sh
 _SCRIPTS = Path("deploy/kind")
 _KEPT = Path("build/kind")
 _RESULTS = Path("build/e2e")
@@ -40,7 +43,8 @@ _RESULTS = Path("build/e2e")
 def run_tests(checkout: Path, arguments: Sequence[str]) -> int:
     """Create the cluster by `up.sh`, run the tests, and remove it; return the exit status.
 
-    If this machine has neither Docker nor our engine's requirements, print so and run nothing.
+    If this machine has neither Docker nor our engine's requirements, print so and run nothing. Raises
+    BadInput if a cluster of `up.sh` exists already, which a user may be using.
     """
     (checkout / _RESULTS).mkdir(parents=True, exist_ok=True)
     if _has_docker():
@@ -61,10 +65,15 @@ def _has_docker() -> bool:
 
 def _on_docker(checkout: Path, arguments: Sequence[str]) -> int:
     print("kind: using this machine's Docker and kind's node image", flush=True)
+    ours = {**os.environ, "PATH": _search_path(os.environ["PATH"])}
+    if _CLUSTER in run_command("kind", "get", "clusters", environment=ours).split():
+        raise BadInput(
+            f"kind's cluster {_CLUSTER} exists already. The tests would take it over and remove it."
+            f" Remove it yourself first: {_SCRIPTS / 'down.sh'}"
+        )
 
     def run(command: Sequence[str | Path], more: Mapping[str, str]) -> int:
-        environment = {**os.environ, "PATH": _search_path(os.environ["PATH"]), **more}
-        return subprocess.run(command, cwd=checkout, env=environment, check=False).returncode
+        return subprocess.run(command, cwd=checkout, env={**ours, **more}, check=False).returncode
 
     try:
         status, figures = _test(run, checkout, arguments, {})
