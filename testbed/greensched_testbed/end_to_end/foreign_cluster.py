@@ -18,8 +18,8 @@ OPERATOR_IMAGE = "GREENSCHED_E2E_OPERATOR_IMAGE"
 def foreign_cluster(home: Path) -> ClusterAccess:
     """Return the cluster of the variable KUBECONFIG, on which tests may install GreenSched.
 
-    Raises BadInput if there is no kubeconfig, an image has no tag, or GreenSched or remains of it
-    are installed: the tests would take them over and remove them.
+    Raises BadInput if there is no kubeconfig, an image has no tag, or the cluster has GreenSched or
+    remains of it: the tests would take them over and remove them.
     """
     kubeconfig = Path(os.environ[KUBECONFIG]).expanduser().absolute()
     if not kubeconfig.is_file():

@@ -43,8 +43,8 @@ _RESULTS = Path("build/e2e")
 def run_tests(checkout: Path, arguments: Sequence[str]) -> int:
     """Create the cluster by `up.sh`, run the tests, and remove it; return the exit status.
 
-    If this machine has neither Docker nor our engine's requirements, print so and run nothing. Raises
-    BadInput if a cluster of `up.sh` exists already, which a user may be using.
+    If this machine has neither Docker nor our engine's requirements, print so and run nothing.
+    Raises BadInput if a cluster of `up.sh` exists already, which a user may be using.
     """
     (checkout / _RESULTS).mkdir(parents=True, exist_ok=True)
     if _has_docker():
