@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from greensched_testbed.requirements import (
+    ENGINE,
+    IMAGES,
     NODES,
     CannotRunNodes,
     may_make_cgroups,
@@ -13,6 +15,7 @@ from greensched_testbed.requirements import (
     require_nodes,
 )
 
+ROOT = Path(__file__).parents[2]
 DOCKER = 0x00000000A80425FB  # of root in a container of Docker's
 ALL = 0x000001FFFFFFFFFF
 
@@ -58,6 +61,20 @@ def test_a_process_without_capabilities_has_none() -> None:
     command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c", script]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "CAP_SYS_ADMIN" in told and "CAP_NET_ADMIN" in told
+
+
+def test_e2e_setup_installs_all_that_is_asked_for_and_debians_keys(tmp_path: Path) -> None:
+    script = "print:\n\t@echo $(E2E_PACKAGES)\n"
+    (tmp_path / "print.mk").write_text(script)
+    command = ["make", "--silent", "-f", "Makefile", "-f", str(tmp_path / "print.mk"), "print"]
+    environment = {"PATH": "/usr/bin:/bin"}
+    told = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    asked_for = {*IMAGES.values(), *ENGINE.values()}
+    there_already = {"containerd", "runc"}  # left out where Docker's packages brought them
+    assert asked_for - there_already <= set(told.stdout.split())
+    assert {"debian-archive-keyring", "gpg"} <= set(told.stdout.split())
 
 
 def test_what_is_missing_is_named_by_its_package(
