@@ -25,6 +25,7 @@ from greensched_testbed.end_to_end.foreign_cluster import (
 )
 from greensched_testbed.end_to_end.real_cluster import image_archives
 from greensched_testbed.end_to_end.release import NAME, NAMESPACE, REMOVALS
+from greensched_testbed.errors import CommandFailed, NotReady
 from greensched_testbed.kind.engine import Engine, engine
 from greensched_testbed.kind.node_image import node_image, node_image_name
 from greensched_testbed.real_nodes import program_images
@@ -47,7 +48,7 @@ def run_tests(checkout: Path, arguments: Sequence[str]) -> int:
     Raises BadInput if a cluster of `up.sh` exists already, which a user may be using.
     """
     (checkout / _RESULTS).mkdir(parents=True, exist_ok=True)
-    if _has_docker():
+    if has_docker():
         return _on_docker(checkout, arguments)
     gaps = missing(IMAGES, ENGINE)
     if gaps:
@@ -56,11 +57,15 @@ def run_tests(checkout: Path, arguments: Sequence[str]) -> int:
     return _on_our_engine(checkout, arguments)
 
 
-def _has_docker() -> bool:
+def has_docker(timeout_s: float = 30.0) -> bool:
+    """Say whether there is a Docker that answers in time."""
     if shutil.which("docker") is None:
         return False
-    asked = subprocess.run(["docker", "info"], capture_output=True, timeout=30, check=False)
-    return asked.returncode == 0
+    try:
+        run_command("docker", "info", environment=os.environ, timeout_s=timeout_s)
+    except (CommandFailed, NotReady):
+        return False
+    return True
 
 
 def _on_docker(checkout: Path, arguments: Sequence[str]) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_testbed.kind.end_to_end import run_tests
+from greensched_testbed.kind.end_to_end import has_docker, run_tests
 
 SCRIPT = '#!/bin/sh\necho "${0##*/} $*" >>"$CALLS"\n'
 
@@ -32,6 +32,19 @@ def scripts_called(checkout: Path) -> list[str]:
     """Return the scripts of ours that were run."""
     called = (line.split()[0] for line in (checkout / "calls").read_text().splitlines())
     return [name for name in called if name.endswith(".sh")]
+
+
+@pytest.mark.parametrize(
+    ("does", "answers"),
+    [
+        pytest.param("", True, id="it-answers"),
+        pytest.param("exit 1", False, id="no-engine-runs"),
+        pytest.param("exec sleep 60", False, id="it-hangs"),
+    ],
+)
+def test_docker_counts_where_it_answers(checkout: Path, does: str, answers: bool) -> None:
+    write_program(checkout / "bin/docker", does)
+    assert has_docker(timeout_s=4.0) is answers
 
 
 def test_what_up_sh_began_is_taken_down(checkout: Path) -> None:
