@@ -1,5 +1,8 @@
 """The end-to-end tests over kind on a user's Docker, with programs that only note their calls."""
 
+import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -7,6 +10,7 @@ import pytest
 from greensched_core.errors import BadInput
 from greensched_testbed.kind.end_to_end import has_docker, run_tests
 
+ROOT = Path(__file__).parents[3]
 SCRIPT = '#!/bin/sh\necho "${0##*/} $*" >>"$CALLS"\n'
 
 
@@ -45,6 +49,27 @@ def scripts_called(checkout: Path) -> list[str]:
 def test_docker_counts_where_it_answers(checkout: Path, does: str, answers: bool) -> None:
     write_program(checkout / "bin/docker", does)
     assert has_docker(timeout_s=4.0) is answers
+
+
+@pytest.mark.parametrize(
+    ("clusters", "image", "is_told"),
+    [
+        pytest.param("greensched", "localhost/node:1", True, id="nodes-of-another-image-stay"),
+        pytest.param("greensched", "", False, id="no-image-is-named"),
+        pytest.param("other", "localhost/node:1", False, id="the-cluster-is-made"),
+    ],
+)
+def test_up_sh_tells_of_a_node_image_that_it_ignores(
+    checkout: Path, clusters: str, image: str, is_told: bool
+) -> None:
+    write_program(checkout / "bin/kind", f"echo {clusters}")
+    write_program(checkout / "bin/kubectl", "exit 1")  # what follows the cluster is not run
+    shutil.copy(ROOT / "deploy/kind/up.sh", checkout / "deploy/kind")
+    environment = {**os.environ, "GREENSCHED_NODE_IMAGE": image}
+    script = checkout / "deploy/kind/up.sh"
+    ended = subprocess.run([script], env=environment, capture_output=True, text=True, check=False)
+    assert ("GREENSCHED_NODE_IMAGE is ignored" in ended.stdout) == is_told
+    assert (f"--image {image}" in (checkout / "calls").read_text()) == (not is_told and image != "")
 
 
 def test_what_up_sh_began_is_taken_down(checkout: Path) -> None:
