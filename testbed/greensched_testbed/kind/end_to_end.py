@@ -36,6 +36,7 @@ from greensched_testbed.requirements import ENGINE, IMAGES, missing
 RunCommand = Callable[[Sequence[str | Path], Mapping[str, str]], int]
 
 _CLUSTER = "greensched"  # of up.sh and down.sh
+_NETWORK = "network kind"
 _SCRIPTS = Path("deploy/kind")
 _KEPT = Path("build/kind")
 _RESULTS = Path("build/e2e")
@@ -80,12 +81,42 @@ def _on_docker(checkout: Path, arguments: Sequence[str]) -> int:
     def run(command: Sequence[str | Path], more: Mapping[str, str]) -> int:
         return subprocess.run(command, cwd=checkout, env={**ours, **more}, check=False).returncode
 
+    before, began = _things_of_kind(ours), time.monotonic()
     try:
         status, figures = _test(run, checkout, arguments, {})
     finally:
+        closing = time.monotonic()
         run([_SCRIPTS / "down.sh"], {})
-    _write(checkout, figures)
-    return status
+        if _NETWORK in _things_of_kind(ours) - before:  # kind itself leaves it
+            run(["docker", "network", "rm", "kind"], {})
+    left = sorted(_things_of_kind(ours) - before)
+    _write(checkout, figures | _remains(began, closing, left))
+    return status or bool(left)
+
+
+def _things_of_kind(environment: Mapping[str, str]) -> set[str]:
+    """Return what Docker has of our cluster and of kind: containers and the network, by line."""
+    ours = f"label=io.x-k8s.kind.cluster={_CLUSTER}"
+    listed = (
+        ("ps", "--all", "--filter", ours, "--format", "container {{.Names}}"),
+        ("network", "ls", "--filter", "name=^kind$", "--format", "network {{.Name}}"),
+    )
+    return {
+        line
+        for command in listed
+        for line in run_command("docker", *command, environment=environment).splitlines()
+    }
+
+
+def _remains(began: float, closing: float, left: Sequence[str]) -> dict[str, Any]:
+    """Print what was left behind; return how much, and how long all took, and removing it."""
+    print("\n".join([*left, f"kind: left behind: {len(left)}"]))
+    ended = time.monotonic()
+    return {
+        "kind_removed_s": round(ended - closing, 1),
+        "kind_s": round(ended - began, 1),
+        "kind_left_behind": len(left),
+    }
 
 
 def _on_our_engine(checkout: Path, arguments: Sequence[str]) -> int:
@@ -107,11 +138,7 @@ def _on_our_engine(checkout: Path, arguments: Sequence[str]) -> int:
         status, figures = _test(run, checkout, arguments, given)
         closing = time.monotonic()
     left = before.differences(machine_state())
-    figures["kind_removed_s"] = round(time.monotonic() - closing, 1)
-    figures["kind_s"] = round(time.monotonic() - began, 1)
-    figures["kind_left_behind"] = len(left)
-    print("\n".join([*left, f"kind: left behind: {len(left)}"]))
-    _write(checkout, figures)
+    _write(checkout, figures | _remains(began, closing, left))
     return status or bool(left)
 
 

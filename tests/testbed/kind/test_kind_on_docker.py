@@ -1,5 +1,6 @@
 """The end-to-end tests over kind on a user's Docker, with programs that only note their calls."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -75,6 +76,53 @@ def test_up_sh_tells_of_a_node_image_that_it_ignores(
 def test_what_up_sh_began_is_taken_down(checkout: Path) -> None:
     assert run_tests(checkout, ()) == 3
     assert scripts_called(checkout) == ["up.sh", "down.sh"]
+
+
+DOCKER = """case "$1 $2" in
+"ps --all") cat "$STATE/containers" ;;
+"network ls") cat "$STATE/networks" ;;
+"network rm") : >"$STATE/networks" ;;
+esac"""
+
+PASSES = """
+import pytest
+
+@pytest.mark.e2e
+def test_one(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("networks_before", "containers_after", "networks_after", "left_behind"),
+    [
+        pytest.param("", "", "network kind", 0, id="the-network-of-kind-is-removed"),
+        pytest.param("network kind", "", "network kind", 0, id="the-users-stays"),
+        pytest.param("", "container greensched-worker", "", 1, id="a-node-is-told"),
+    ],
+)
+def test_what_stays_in_docker_is_counted(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, networks_before: str, containers_after: str,
+    networks_after: str, left_behind: int,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("STATE", str(checkout))
+    (checkout / "networks").write_text(networks_before)
+    (checkout / "containers").write_text("")
+    write_program(checkout / "bin/docker", DOCKER)
+    down = (("containers", containers_after), ("networks", networks_after))
+    does = "; ".join(f"printf '%s' '{line}' >$STATE/{name}" for name, line in down)
+    write_program(checkout / "deploy/kind/down.sh", does)
+    write_program(
+        checkout / "deploy/kind/up.sh", "mkdir -p build/kind; echo a:1 b:1 >build/kind/images"
+    )
+    (checkout / "tests/e2e").mkdir(parents=True)
+    (checkout / "tests/e2e/test_one.py").write_text(PASSES)
+    assert run_tests(checkout, ("-n0",)) == left_behind
+    figures = json.loads((checkout / "build/e2e/kind.json").read_text())
+    assert figures["kind_left_behind"] == left_behind
+    assert figures["kind_e2e_passed"] == 1
+    assert ("docker network rm kind" in (checkout / "calls").read_text()) == (
+        networks_after != networks_before
+    )
 
 
 def test_a_users_cluster_is_left_alone(checkout: Path) -> None:
