@@ -150,6 +150,12 @@ def release(cluster: ClusterAccess) -> Iterator[ChartRelease]:
 
 
 @pytest.fixture
+def figures() -> dict[str, float | str]:
+    """What is printed and written at the end; a test adds what it measured."""
+    return _figures
+
+
+@pytest.fixture
 def use(release: ChartRelease, cluster: ClusterAccess) -> ContainerUse:
     """Return the peak use of each container of the release, by the kubelets."""
     if not cluster.can.kubelet_metrics:
