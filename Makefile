@@ -124,8 +124,10 @@ fuzz: setup ## Try new random examples on every property, for as long as it take
 	$(BIN)/pytest --quiet -m 'not ($(SERVERS))' --hypothesis-profile=new $(ARGS)
 
 # Of Debian and Ubuntu: what builds and runs images without Docker, and makes nodes of this machine.
-# Docker's own packages bring containerd and runc too, and would have to go for Debian's.
-E2E_PACKAGES := buildah busybox-static conntrack iproute2 iptables kmod mmdebstrap nftables util-linux \
+# Docker's own packages bring containerd and runc too, and would have to go for Debian's. On Ubuntu,
+# mmdebstrap makes Debian's suites with Debian's keys alone, and looks at them by gpg.
+E2E_PACKAGES := buildah busybox-static conntrack debian-archive-keyring gpg iproute2 iptables kmod \
+	mmdebstrap nftables util-linux \
 	$(shell command -v containerd >/dev/null || echo containerd) \
 	$(shell command -v runc >/dev/null || echo runc)
 

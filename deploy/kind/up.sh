@@ -45,6 +45,9 @@ export KUBECONFIG="$root/build/kind/kubeconfig"
 say "1. A cluster: four workers in two grid zones, Germany (DE) and Sweden (SE-SE3)"
 if kind get clusters 2>/dev/null | grep -qx "$cluster"; then
   echo "the cluster $cluster exists already"
+  if [ -n "${GREENSCHED_NODE_IMAGE:-}" ]; then
+    echo "GREENSCHED_NODE_IMAGE is ignored: the nodes keep their image. To replace them, first run $here/down.sh"
+  fi
 else
   kind create cluster --config "$here/cluster.yaml" --wait 180s \
     ${GREENSCHED_NODE_IMAGE:+--image "$GREENSCHED_NODE_IMAGE"}

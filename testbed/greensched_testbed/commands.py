@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from greensched_testbed.errors import BuildFailed, CommandFailed, NotReady
+from greensched_testbed.errors import BuildFailed, CannotBuildHere, CommandFailed, NotReady
 
 _MOST_WORDS_SHOWN = 10
 _MOST_LINES_TOLD = 15
@@ -48,7 +48,8 @@ def run_command(
 def run_builder(command: Sequence[str], folder: Path | None = None) -> str:
     """Run a program that builds or downloads, without a time limit, and return what it prints.
 
-    It gets our environment (proxies, package indexes). Raises BuildFailed with its last output.
+    It gets our environment (proxies, package indexes). Raises BuildFailed with its last output,
+    CannotBuildHere if the program is missing.
     """
     try:
         result = subprocess.run(
@@ -60,7 +61,7 @@ def run_builder(command: Sequence[str], folder: Path | None = None) -> str:
             check=False,
         )
     except OSError as fault:
-        raise BuildFailed(f"{command[0]}: {fault}; `make e2e-setup` installs it") from fault
+        raise CannotBuildHere(f"{command[0]}: {fault}; `make e2e-setup` installs it") from fault
     if result.returncode != 0:
         last = "\n".join((result.stdout + result.stderr).splitlines()[-_MOST_LINES_TOLD:])
         raise BuildFailed(f"{command[0]} ended with {result.returncode}:\n{last}")

@@ -2,6 +2,7 @@
 
 GreenSchedError
 ├── BuildFailed      a program could not be built; the message names the log
+│   └── CannotBuildHere   the machine or the clone lacks what the build needs
 ├── ProcessDied      a process of the control plane ended; the message ends with its last output
 ├── NotReady         something did not become ready in time
 └── CommandFailed    kubectl or helm ended with an error; the message contains its stderr
@@ -12,6 +13,10 @@ from greensched_core.errors import GreenSchedError
 
 class BuildFailed(GreenSchedError):
     """A program could not be built; the message says why and names the log."""
+
+
+class CannotBuildHere(BuildFailed):
+    """The machine or the clone lacks what the build needs; the message says what."""
 
 
 class ProcessDied(GreenSchedError):

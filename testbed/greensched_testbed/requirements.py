@@ -24,23 +24,53 @@ NODES: Mapping[str, str] = {
 ENGINE: Mapping[str, str] = {**NODES, "iptables": "iptables"}  # of Docker, for kind
 
 
+# Numbers of linux/capability.h. Root of a container often lacks them.
+_CAPABILITIES = {"CAP_SYS_ADMIN": 21, "CAP_NET_ADMIN": 12}
+_CGROUPS = "/sys/fs/cgroup"
+
+
 class CannotRunNodes(GreenSchedError):
     """This machine lacks something that real nodes need, which the message names."""
 
 
 def missing(*needs: Mapping[str, str]) -> tuple[str, ...]:
-    """Describe what is missing of Linux, root, cgroups and these programs; nothing if none is."""
+    """Describe what is missing of Linux, rights, cgroups and these programs; nothing if none is."""
     if sys.platform != "linux":
         return ("Linux",)
-    gaps = [] if os.geteuid() == 0 else ["root"]
-    if not Path("/sys/fs/cgroup").is_dir():
-        gaps.append("cgroups at /sys/fs/cgroup")
+    mounts = Path("/proc/self/mounts").read_text()
+    gaps = missing_rights(os.geteuid(), effective_capabilities(), may_make_cgroups(mounts))
     packages = {
         package for need in needs for name, package in need.items() if shutil.which(name) is None
     }
     if packages:
         gaps.append(f"the packages {' '.join(sorted(packages))} (`make e2e-setup` installs them)")
     return tuple(gaps)
+
+
+def missing_rights(user_id: int, capabilities: int, has_cgroups: bool) -> list[str]:
+    """Describe the rights that are missing; `capabilities` has a bit for each."""
+    if user_id != 0:
+        return ["root"]
+    gaps = [name for name, bit in _CAPABILITIES.items() if not capabilities >> bit & 1]
+    return gaps if has_cgroups else [*gaps, f"cgroups that can be written at {_CGROUPS}"]
+
+
+def effective_capabilities() -> int:
+    """Return this process's effective capabilities, a bit for each; Linux alone has them."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("CapEff:"):
+            return int(line.split()[1], 16)
+    return 0
+
+
+def may_make_cgroups(mounts: str) -> bool:
+    """Return whether there are cgroups and none is mounted read-only; `mounts` as in /proc."""
+    found = [
+        options.split(",")
+        for _, place, kind, options, *_ in map(str.split, mounts.splitlines())
+        if kind in ("cgroup", "cgroup2") and place.startswith(_CGROUPS)
+    ]
+    return bool(found) and all("rw" in options for options in found)
 
 
 def require_nodes() -> None:

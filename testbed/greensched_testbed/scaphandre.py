@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from greensched_testbed.binaries import default_cache, sole_builder
-from greensched_testbed.errors import BuildFailed
+from greensched_testbed.errors import BuildFailed, CannotBuildHere
 from greensched_testbed.processes import start_process, tail
 from greensched_testbed.progress import LiveLine
 
@@ -27,7 +27,10 @@ _LONGEST_S = 1_800.0
 
 
 def scaphandre_program(cache: Path | None = None) -> Path:
-    """Return the path of Scaphandre; build it on first use. Raises BuildFailed with a hint."""
+    """Return the path of Scaphandre; build it on first use.
+
+    Raises BuildFailed with a hint, CannotBuildHere if a compiler is missing.
+    """
     cache = cache or default_cache()
     result = cache / f"scaphandre-{_key()}"
     if not result.is_dir():
@@ -93,5 +96,7 @@ def _host() -> str:
 def _found(program: str) -> str:
     path = shutil.which(program)
     if path is None:
-        raise BuildFailed(f"building {_TITLE} needs cargo and a C compiler; {program} is missing")
+        raise CannotBuildHere(
+            f"building {_TITLE} needs cargo and a C compiler; {program} is missing"
+        )
     return path

@@ -31,10 +31,10 @@ from greensched_testbed.end_to_end.real_cluster import (
     meter_archives,
     real_cluster,
 )
-from greensched_testbed.end_to_end.release import NAMESPACE, ChartRelease, install, uninstall
+from greensched_testbed.end_to_end.release import NAMESPACE, ChartRelease, install, remove_all
 from greensched_testbed.end_to_end.two_grids import CLEAN, DIRTY, publish_grids
 from greensched_testbed.end_to_end.work import cron_job, job, pod_template
-from greensched_testbed.errors import BuildFailed
+from greensched_testbed.errors import BuildFailed, CannotBuildHere
 from greensched_testbed.real_nodes.machine_state import machine_state
 from greensched_testbed.requirements import IMAGES, NODES, missing
 
@@ -45,11 +45,18 @@ _use: list[ContainerUse] = []
 _FIGURES = ROOT / "build/e2e/figures.json"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of this folder."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker("e2e")
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark every test of this folder; leave out those that do not use the cluster that is named.
+
+    They start nodes or an engine on this machine, which nobody asked for.
+    """
+    ours = [item for item in items if Path(__file__).parent in item.path.parents]
+    for item in ours:
+        item.add_marker("e2e")
+    if os.environ.get(KUBECONFIG):
+        others = [each for each in ours if "cluster" not in getattr(each, "fixturenames", ())]
+        items[:] = [each for each in items if each not in others]
+        config.hook.pytest_deselected(items=others)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -69,7 +76,7 @@ def last_release(tmp_path_factory: pytest.TempPathFactory) -> LastRelease:
         pytest.skip(f"images of the last release need {'; '.join(lacks)}")
     try:
         return built_last_release(ROOT, tmp_path_factory.mktemp("last-release"))
-    except BuildFailed as fault:
+    except CannotBuildHere as fault:
         pytest.skip(str(fault))
 
 
@@ -77,7 +84,10 @@ def last_release(tmp_path_factory: pytest.TempPathFactory) -> LastRelease:
 def cluster(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClusterAccess]:
-    """Return the cluster under test; the run fails if real nodes leave something behind."""
+    """Return the cluster under test; the run fails if real nodes leave something behind.
+
+    Everything that tests install on a named cluster is removed at the end.
+    """
     home = tmp_path_factory.mktemp("home")
     if os.environ.get(KUBECONFIG):
         try:
@@ -85,19 +95,17 @@ def cluster(
         except BadInput as fault:
             pytest.exit(str(fault), returncode=1)
         yield found
+        remove_all(found)
         return
     lacks = missing(IMAGES, NODES)
     if lacks:
         pytest.skip(f"real nodes need {'; '.join(lacks)}")
     _build_for(request)
     before, began = machine_state(), time.monotonic()
-    try:
-        with real_cluster(ROOT, home) as running:
-            _figures["nodes_ready_s"] = time.monotonic() - began  # images loaded too
-            yield running
-            closing = time.monotonic()
-    except BuildFailed as fault:
-        pytest.skip(f"cannot be built here: {fault}")
+    with real_cluster(ROOT, home) as running:
+        _figures["nodes_ready_s"] = time.monotonic() - began  # images loaded too
+        yield running
+        closing = time.monotonic()
     left = before.differences(machine_state())
     _figures["removed_s"] = time.monotonic() - closing
     _figures["e2e_s"] = time.monotonic() - began
@@ -139,8 +147,12 @@ def release(cluster: ClusterAccess) -> Iterator[ChartRelease]:
         _figures[f"memory_share_{name}"] = share
         _figures[f"throttled_s_{name}"] = watching.throttled_s[name]  # none without a CPU limit
     _figures["worst_memory_share"] = max(watching.shares().values(), default=float("nan"))
-    if cluster.can.outlives_tests:
-        uninstall(cluster)
+
+
+@pytest.fixture
+def figures() -> dict[str, float | str]:
+    """What is printed and written at the end; a test adds what it measured."""
+    return _figures
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from greensched_testbed.errors import BuildFailed
+from greensched_testbed.errors import CannotBuildHere
 from greensched_testbed.kind.docker_packages import docker_folders
 from greensched_testbed.real_nodes.cgroups import RunCgroups
 from greensched_testbed.real_nodes.cluster import sweep
@@ -39,7 +39,7 @@ def before() -> Iterator[MachineState]:
         pytest.skip(f"an engine needs {'; '.join(missing(ENGINE))}")
     try:
         docker_folders()
-    except BuildFailed as fault:
+    except CannotBuildHere as fault:
         pytest.skip(f"there is no engine to be had: {fault}")
     yield machine_state()
     sweep()

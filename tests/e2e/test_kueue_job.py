@@ -9,7 +9,6 @@ import pytest
 from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.release import ChartRelease
 from greensched_testbed.end_to_end.work import job, pod_template
-from greensched_testbed.errors import BuildFailed
 from greensched_testbed.kueue import VERSION
 
 API = f"kueue.x-k8s.io/{VERSION}"
@@ -22,10 +21,7 @@ def kueue(cluster: ClusterAccess) -> Iterator[None]:
     """Kueue's controller: the cluster's own, or one that is started for it."""
     with ExitStack() as running:
         if cluster.can.run_kueue is not None:
-            try:
-                running.enter_context(cluster.can.run_kueue())
-            except BuildFailed as fault:
-                pytest.skip(f"Kueue cannot be built here: {fault}")
+            running.enter_context(cluster.can.run_kueue())
         elif API not in cluster.kubectl("api-versions").split():
             pytest.skip(f"{cluster.can.kind} has no Kueue that serves {API}")
         yield

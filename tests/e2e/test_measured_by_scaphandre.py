@@ -15,7 +15,7 @@ from greensched_core import labels
 from greensched_testbed.end_to_end.clusters import ClusterAccess, RealMeters
 from greensched_testbed.end_to_end.release import NAMESPACE, ChartRelease
 from greensched_testbed.end_to_end.work import pod, pod_template
-from greensched_testbed.errors import BuildFailed, CommandFailed
+from greensched_testbed.errors import CannotBuildHere, CommandFailed
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "meters"
 SPACE = "greensched-meters"
@@ -70,7 +70,7 @@ def measured(cluster: ClusterAccess, release: ChartRelease) -> Iterator[Measured
         first, second = (each["metadata"]["name"] for each in found)
         try:
             meters = undone.enter_context(cluster.can.count_watts({first: BUSY_W, second: CALM_W}))
-        except BuildFailed as fault:
+        except CannotBuildHere as fault:
             pytest.skip(f"no meter is to be had: {fault}")
         cluster.kubectl("annotate", "nodes", first, second, f"{labels.POWER_CURVE_WATTS}={STEEP}")
         undone.callback(

@@ -18,6 +18,17 @@ JOBS, PODS = 200, 100
 NEARLY_ALL = 0.9
 
 
+def test_memory_at_rest_is_measured_and_below_half_of_its_limit(
+    release: ChartRelease, use: ContainerUse, figures: dict[str, float | str]
+) -> None:
+    """Before the load of the test below; the readings are 25 s old at most, and none is awaited."""
+    pods = release.restarts().keys()
+    release.cluster.wait_until(lambda: use.has_seen_since(0.0, pods), "all have been measured")
+    at_rest = use.shares_now(pods)
+    figures |= {f"memory_rest_share_{name}": share for name, share in at_rest.items()}
+    assert {name: share for name, share in at_rest.items() if share > MOST_OF_A_LIMIT} == {}
+
+
 def test_no_container_took_half_of_its_memory_limit_nor_was_restarted_under_load(
     cluster: ClusterAccess, release: ChartRelease, use: ContainerUse, users: str, shell: str
 ) -> None:

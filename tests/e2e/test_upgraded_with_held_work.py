@@ -5,7 +5,6 @@ It runs after `test_uninstalled_last.py`: the last release is installed where no
 
 import json
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,7 +30,7 @@ class Upgraded:
 
 
 @pytest.fixture(scope="module")
-def before(cluster: ClusterAccess, last_release: LastRelease) -> Iterator[ClusterAccess]:
+def before(cluster: ClusterAccess, last_release: LastRelease) -> ClusterAccess:
     """The cluster with the last release, whose images it names as those to install."""
     if cluster.can.load_images is None:
         pytest.skip(f"{cluster.can.kind}: no test may give its nodes images of the last release")
@@ -42,9 +41,7 @@ def before(cluster: ClusterAccess, last_release: LastRelease) -> Iterator[Cluste
     uninstall(cluster)
     install(older, last_release.chart)
     publish_grids(cluster)
-    yield older
-    if cluster.can.outlives_tests:
-        uninstall(cluster)
+    return older
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,8 @@
 """Every command of our images starts as the chart runs it.
 
-As uid 65532 without a name, USER or HOME, on a root that cannot be written, without capabilities,
-within the chart's memory, and without a network but for the API server.
+As uid 65532 without a name or USER, with HOME=/ as runc sets it then, on a root that cannot be
+written, without capabilities, within the chart's memory, and without a network but for the API
+server.
 """
 
 from __future__ import annotations
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.image, pytest.mark.controlplane]
 
 PATIENCE_S = 60.0  # for what takes a few seconds on an idle machine
+# The user of the image's own process, and the USER and HOME that it was started with.
+LOOK = """
+import os, pathlib
+lines = pathlib.Path("/proc/1/environ").read_text().split("\\0")
+said = dict(line.split("=", 1) for line in lines if line)
+print(os.stat("/proc/1").st_uid, said.get("USER"), said.get("HOME"))
+"""
 ASK = """
 import sys, urllib.error, urllib.request
 try:
@@ -78,8 +86,8 @@ def test_the_others_become_ready(others: dict[str, EnteredContainer], name: str,
 
 
 def test_a_container_is_nobody_and_writes_nothing(controller: EnteredContainer) -> None:
-    look = "import os; print(os.getuid(), os.environ.get('USER'), os.environ.get('HOME'))"
-    assert controller.execute("python", "-c", look).stdout.split()[:2] == ["65532", "None"]
+    until(lambda: is_ready(controller, 8080), controller, "ready")
+    assert controller.execute("python", "-c", LOOK).stdout.split() == ["65532", "None", "/"]
     for place in ("/opt/greensched/x", "/x"):
         wrote = controller.execute("python", "-c", f"open({place!r}, 'w')")
         assert "Read-only file system" in wrote.stderr

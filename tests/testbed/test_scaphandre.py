@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from greensched_testbed.errors import BuildFailed
+from greensched_testbed.errors import CannotBuildHere
 from greensched_testbed.scaphandre import libraries_of, scaphandre_program
 
 
@@ -10,7 +10,7 @@ def test_a_machine_without_cargo_is_told_what_it_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(BuildFailed, match="needs cargo and a C compiler; cargo is missing"):
+    with pytest.raises(CannotBuildHere, match="needs cargo and a C compiler; cargo is missing"):
         scaphandre_program(tmp_path / "cache")
     assert not list((tmp_path / "cache").glob("*.partial"))
 

@@ -33,11 +33,10 @@ class Capabilities:
     kind: description of the cluster, for reports.
     shell_image: an image with a shell, which every node has or can pull.
     extender_image, operator_image: our images with tags, likewise.
-    outlives_tests: whether it is used after the tests, so that the chart must be uninstalled.
     kubelet_metrics: whether the API server proxies to kubelets, as real clusters do.
     restart_node: stops and restarts a node with all its processes.
     count_watts: context manager in which nodes' energy counters count the given watts; raises
-        BuildFailed if a meter cannot be built.
+        BuildFailed if a meter cannot be built, CannotBuildHere without cargo or a C compiler.
     load_images: loads image archives on every node.
     run_kueue: context manager that runs Kueue's controller, for clusters without it.
     """
@@ -46,7 +45,6 @@ class Capabilities:
     shell_image: str = ""
     extender_image: str = ""
     operator_image: str = ""
-    outlives_tests: bool = False
     kubelet_metrics: bool = False
     restart_node: Callable[[str], None] | None = None
     count_watts: Callable[[Mapping[str, float]], AbstractContextManager[RealMeters]] | None = None

@@ -30,6 +30,11 @@ class ContainerReading:
     throttled_s: float  # time throttled by the CPU limit since its start
     taken_at_s: float  # seconds since the epoch, by the kubelet's clock
 
+    @property
+    def share(self) -> float:
+        """Return how much of its limit it takes; infinity without one."""
+        return self.working_set_bytes / self.limit_bytes if self.limit_bytes else float("inf")
+
 
 def read_cadvisor(text: str, namespace: str) -> Iterator[ContainerReading]:
     """Yield the containers of a namespace from a kubelet's /metrics/cadvisor.
@@ -87,7 +92,9 @@ class ContainerUse:
         default_factory=dict
     )  # greatest memory use, by the container's name
     throttled_s: dict[str, float] = field(default_factory=dict)  # greatest, likewise
-    taken_at_s: dict[str, float] = field(default_factory=dict)  # of the latest reading, by pod
+    latest: dict[tuple[str, str], ContainerReading] = field(
+        default_factory=dict
+    )  # by pod and container
     _limits: dict[tuple[str, str], float] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -106,14 +113,20 @@ class ContainerUse:
 
     def shares(self) -> Mapping[str, float]:
         """Return each container's greatest share of its limit; infinity without a limit."""
-        return {
-            name: one.working_set_bytes / one.limit_bytes if one.limit_bytes else float("inf")
-            for name, one in tuple(self.most.items())  # the thread adds to it
-        }
+        return {name: one.share for name, one in tuple(self.most.items())}  # the thread adds to it
+
+    def shares_now(self, pods: Collection[str]) -> Mapping[str, float]:
+        """Return each container's share of its limit now, the greatest of these pods."""
+        found: dict[str, float] = {}
+        for one in tuple(self.latest.values()):
+            if one.pod in pods:
+                found[one.container] = max(found.get(one.container, 0.0), one.share)
+        return found
 
     def has_seen_since(self, moment_s: float, pods: Collection[str]) -> bool:
         """Return whether cAdvisor has sampled all these pods after a moment."""
-        return all(self.taken_at_s.get(pod, 0.0) > moment_s for pod in pods)
+        seen = {one.pod for one in tuple(self.latest.values()) if one.taken_at_s > moment_s}
+        return seen.issuperset(pods)
 
     def look(self) -> None:
         """Read every node once; skip nodes that do not answer."""
@@ -135,7 +148,7 @@ class ContainerUse:
         if known is None or one.working_set_bytes > known.working_set_bytes:
             self.most[name] = one
         self.throttled_s[name] = max(self.throttled_s.get(name, 0.0), one.throttled_s)
-        self.taken_at_s[one.pod] = one.taken_at_s
+        self.latest[one.pod, one.container] = one
 
     def _keep_looking(self) -> None:
         while not self._stop.wait(_EVERY_S):

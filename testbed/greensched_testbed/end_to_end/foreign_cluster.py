@@ -18,8 +18,8 @@ OPERATOR_IMAGE = "GREENSCHED_E2E_OPERATOR_IMAGE"
 def foreign_cluster(home: Path) -> ClusterAccess:
     """Return the cluster of the variable KUBECONFIG, on which tests may install GreenSched.
 
-    Raises BadInput if there is no kubeconfig, an image has no tag, or GreenSched is installed: the
-    tests would take it over and remove it.
+    Raises BadInput if there is no kubeconfig, an image has no tag, or the cluster has GreenSched or
+    remains of it: the tests would take them over and remove them.
     """
     kubeconfig = Path(os.environ[KUBECONFIG]).expanduser().absolute()
     if not kubeconfig.is_file():
@@ -29,7 +29,6 @@ def foreign_cluster(home: Path) -> ClusterAccess:
         shell_image=os.environ.get(SHELL_IMAGE, "busybox:1.37"),
         extender_image=_tagged(EXTENDER_IMAGE),
         operator_image=_tagged(OPERATOR_IMAGE),
-        outlives_tests=True,
         kubelet_metrics=True,
     )
     kubectl, helm = (_program(name) for name in ("kubectl", "helm"))
@@ -37,7 +36,8 @@ def foreign_cluster(home: Path) -> ClusterAccess:
     if there := installed(cluster):
         raise BadInput(
             f"{can.kind} has GreenSched already: {there}. The tests would take it over, start all"
-            " that it holds and remove it. Name a cluster without it, or uninstall it first"
+            " that it holds and remove it. Name a cluster without it, or uninstall it first and"
+            " remove what stays of it (docs/install.md)"
         )
     return cluster
 

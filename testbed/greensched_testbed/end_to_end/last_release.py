@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from greensched_testbed.end_to_end.real_cluster import image_archives
-from greensched_testbed.errors import BuildFailed
+from greensched_testbed.errors import CannotBuildHere
 
 TAG = "v0.1.0"
 # The commit of release 0.1.0, for clones without its tag.
@@ -33,21 +33,23 @@ class LastRelease:
 def last_release(checkout: Path, folder: Path) -> LastRelease:
     """Unpack the last release below `folder` and build its images, unless already done.
 
-    Raises BuildFailed if the history or a requirement is missing.
+    Raises CannotBuildHere if git's history lacks it, BuildFailed if an image cannot be built.
     """
     unpack_last_release(checkout, folder)
     return LastRelease(folder / "deploy/helm/greensched", image_archives(folder))
 
 
 def unpack_last_release(checkout: Path, folder: Path) -> None:
-    """Write the sources of the last release into a folder; raise BuildFailed if git lacks them."""
+    """Write the last release's sources into a folder; raise CannotBuildHere if git lacks them."""
     if shutil.which("git") is None:
-        raise BuildFailed("the last release needs git")
+        raise CannotBuildHere("the last release needs git")
     if not (checkout / ".git").exists():
-        raise BuildFailed(f"the last release needs git's history, and {checkout} is not a clone")
+        raise CannotBuildHere(
+            f"the last release needs git's history, and {checkout} is not a clone"
+        )
     try:
         packed = _git(checkout, "archive", TAG)
-    except BuildFailed:
+    except CannotBuildHere:
         packed = _git(checkout, "archive", COMMIT)
     with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
         tar.extractall(folder, filter="data")
@@ -58,5 +60,7 @@ def _git(checkout: Path, *arguments: str) -> bytes:
     result = subprocess.run(command, capture_output=True, check=False)
     if result.returncode != 0:
         message = result.stderr.decode(errors="replace").strip()
-        raise BuildFailed(f"the last release is neither {TAG} nor {COMMIT[:12]} here: {message}")
+        raise CannotBuildHere(
+            f"the last release is neither {TAG} nor {COMMIT[:12]} here: {message}"
+        )
     return result.stdout

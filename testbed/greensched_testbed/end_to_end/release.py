@@ -10,6 +10,14 @@ from greensched_testbed.errors import CommandFailed
 
 NAME = "greensched"
 NAMESPACE = "greensched"
+DEFINITIONS = tuple(
+    f"{plural}.greensched.io" for plural in ("gridsignals", "greenpolicies", "jobpowerprofiles")
+)
+# What kubectl is told, after an uninstall, to remove what stays on purpose (docs/install.md).
+REMOVALS = (
+    ("delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=120s"),
+    ("delete", "customresourcedefinitions", *DEFINITIONS, "--ignore-not-found", "--timeout=120s"),
+)
 DEPLOYMENTS = ("extender", "scheduler", "controller", "webhook", "releaser")
 _TIMEOUT = "180s"
 _ASKS_ITSELF = (
@@ -148,11 +156,27 @@ def installed(cluster: ClusterAccess) -> str:
     try:
         cluster.helm("status", NAME, "--namespace", NAMESPACE)
     except CommandFailed:  # Helm's only way to report that there is none
-        return ""
+        return _remains(cluster)
     return f"the release {NAME} in the namespace {NAMESPACE}"
+
+
+def _remains(cluster: ClusterAccess) -> str:
+    """Say what an uninstall left; the tests would overwrite it and remove it at the end."""
+    for kind, names in (("CustomResourceDefinition", DEFINITIONS), ("Namespace", (NAMESPACE,))):
+        for name in names:
+            if cluster.has(kind, name):
+                return f"the {kind} {name}"
+    return ""
 
 
 def uninstall(cluster: ClusterAccess) -> str:
     """Uninstall the release as a user does, if it exists, and return Helm's output."""
     options = ("--namespace", NAMESPACE, "--timeout", "300s", "--ignore-not-found")
     return cluster.helm("uninstall", NAME, *options)
+
+
+def remove_all(cluster: ClusterAccess) -> None:
+    """Uninstall the release and remove what Helm keeps on purpose; raise CommandFailed."""
+    uninstall(cluster)
+    for arguments in REMOVALS:
+        cluster.kubectl(*arguments)

@@ -13,7 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from greensched_core.errors import BadInput
 from greensched_testbed.binaries import KIND, built, control_plane_programs
+from greensched_testbed.commands import run_command
 from greensched_testbed.end_to_end.counted import read_results
 from greensched_testbed.end_to_end.foreign_cluster import (
     EXTENDER_IMAGE,
@@ -22,7 +24,8 @@ from greensched_testbed.end_to_end.foreign_cluster import (
     SHELL_IMAGE,
 )
 from greensched_testbed.end_to_end.real_cluster import image_archives
-from greensched_testbed.end_to_end.release import NAME, NAMESPACE
+from greensched_testbed.end_to_end.release import NAME, NAMESPACE, REMOVALS
+from greensched_testbed.errors import CommandFailed, NotReady
 from greensched_testbed.kind.engine import Engine, engine
 from greensched_testbed.kind.node_image import node_image, node_image_name
 from greensched_testbed.real_nodes import program_images
@@ -32,23 +35,21 @@ from greensched_testbed.requirements import ENGINE, IMAGES, missing
 # Runs a command in the checkout with additional variables, and returns its exit status.
 RunCommand = Callable[[Sequence[str | Path], Mapping[str, str]], int]
 
+_CLUSTER = "greensched"  # of up.sh and down.sh
+_NETWORK = "network kind"
 _SCRIPTS = Path("deploy/kind")
 _KEPT = Path("build/kind")
 _RESULTS = Path("build/e2e")
-# These tests start their own clusters, and do not use the given one.
-_WITH_OWN_CLUSTER = tuple(
-    f"tests/e2e/test_{name}.py"
-    for name in ("a_cluster_kept", "a_cluster_never_finished", "an_engine_killed")
-)
 
 
 def run_tests(checkout: Path, arguments: Sequence[str]) -> int:
     """Create the cluster by `up.sh`, run the tests, and remove it; return the exit status.
 
     If this machine has neither Docker nor our engine's requirements, print so and run nothing.
+    Raises BadInput if a cluster of `up.sh` exists already, which a user may be using.
     """
     (checkout / _RESULTS).mkdir(parents=True, exist_ok=True)
-    if _has_docker():
+    if has_docker():
         return _on_docker(checkout, arguments)
     gaps = missing(IMAGES, ENGINE)
     if gaps:
@@ -57,26 +58,65 @@ def run_tests(checkout: Path, arguments: Sequence[str]) -> int:
     return _on_our_engine(checkout, arguments)
 
 
-def _has_docker() -> bool:
+def has_docker(timeout_s: float = 30.0) -> bool:
+    """Say whether there is a Docker that answers in time."""
     if shutil.which("docker") is None:
         return False
-    asked = subprocess.run(["docker", "info"], capture_output=True, timeout=30, check=False)
-    return asked.returncode == 0
+    try:
+        run_command("docker", "info", environment=os.environ, timeout_s=timeout_s)
+    except (CommandFailed, NotReady):
+        return False
+    return True
 
 
 def _on_docker(checkout: Path, arguments: Sequence[str]) -> int:
     print("kind: using this machine's Docker and kind's node image", flush=True)
+    ours = {**os.environ, "PATH": _search_path(os.environ["PATH"])}
+    if _CLUSTER in run_command("kind", "get", "clusters", environment=ours).split():
+        raise BadInput(
+            f"kind's cluster {_CLUSTER} exists already. The tests would take it over and remove it."
+            f" Remove it yourself first: {_SCRIPTS / 'down.sh'}"
+        )
 
     def run(command: Sequence[str | Path], more: Mapping[str, str]) -> int:
-        environment = {**os.environ, "PATH": _search_path(os.environ["PATH"]), **more}
-        return subprocess.run(command, cwd=checkout, env=environment, check=False).returncode
+        return subprocess.run(command, cwd=checkout, env={**ours, **more}, check=False).returncode
 
+    before, began = _things_of_kind(ours), time.monotonic()
     try:
         status, figures = _test(run, checkout, arguments, {})
     finally:
+        closing = time.monotonic()
         run([_SCRIPTS / "down.sh"], {})
-    _write(checkout, figures)
-    return status
+        if _NETWORK in _things_of_kind(ours) - before:  # kind itself leaves it
+            run(["docker", "network", "rm", "kind"], {})
+    left = sorted(_things_of_kind(ours) - before)
+    _write(checkout, figures | _remains(began, closing, left))
+    return status or bool(left)
+
+
+def _things_of_kind(environment: Mapping[str, str]) -> set[str]:
+    """Return what Docker has of our cluster and of kind: containers and the network, by line."""
+    ours = f"label=io.x-k8s.kind.cluster={_CLUSTER}"
+    listed = (
+        ("ps", "--all", "--filter", ours, "--format", "container {{.Names}}"),
+        ("network", "ls", "--filter", "name=^kind$", "--format", "network {{.Name}}"),
+    )
+    return {
+        line
+        for command in listed
+        for line in run_command("docker", *command, environment=environment).splitlines()
+    }
+
+
+def _remains(began: float, closing: float, left: Sequence[str]) -> dict[str, Any]:
+    """Print what was left behind; return how much, and how long all took, and removing it."""
+    print("\n".join([*left, f"kind: left behind: {len(left)}"]))
+    ended = time.monotonic()
+    return {
+        "kind_removed_s": round(ended - closing, 1),
+        "kind_s": round(ended - began, 1),
+        "kind_left_behind": len(left),
+    }
 
 
 def _on_our_engine(checkout: Path, arguments: Sequence[str]) -> int:
@@ -98,11 +138,7 @@ def _on_our_engine(checkout: Path, arguments: Sequence[str]) -> int:
         status, figures = _test(run, checkout, arguments, given)
         closing = time.monotonic()
     left = before.differences(machine_state())
-    figures["kind_removed_s"] = round(time.monotonic() - closing, 1)
-    figures["kind_s"] = round(time.monotonic() - began, 1)
-    figures["kind_left_behind"] = len(left)
-    print("\n".join([*left, f"kind: left behind: {len(left)}"]))
-    _write(checkout, figures)
+    _write(checkout, figures | _remains(began, closing, left))
     return status or bool(left)
 
 
@@ -144,18 +180,17 @@ def _test(
         }
         _uninstall(run, variables)
         command = [sys.executable, "-m", "pytest", "-m", "e2e", "-rs", "--durations=10"]
-        ignored = [f"--ignore={each}" for each in _WITH_OWN_CLUSTER]
-        options = [f"--junitxml={results}", *ignored, *arguments]
-        status = run([*command, *options, "tests/e2e"], variables)
+        status = run([*command, f"--junitxml={results}", *arguments, "tests/e2e"], variables)
     return status, {**figures, **read_results(results).figures("kind_e2e")}
 
 
 def _uninstall(run: RunCommand, variables: Mapping[str, str]) -> None:
-    """Remove the release of `up.sh` and its certificate, so that tests install from scratch."""
+    """Remove the release of `up.sh` and its remains, so that tests install from scratch."""
     kubeconfig = {"KUBECONFIG": variables[KUBECONFIG]}
     space = f"--namespace={NAMESPACE}"
     run(["helm", "uninstall", NAME, space, "--wait"], kubeconfig)
-    run(["kubectl", "delete", "namespace", NAMESPACE, "--timeout=120s"], kubeconfig)
+    for each in REMOVALS:
+        run(["kubectl", *each], kubeconfig)
 
 
 def _write(checkout: Path, figures: Mapping[str, Any]) -> None:

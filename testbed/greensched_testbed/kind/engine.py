@@ -19,6 +19,7 @@ from greensched_testbed.processes import Processes
 from greensched_testbed.real_nodes.cgroups import cgroups_of
 from greensched_testbed.real_nodes.cluster import remove_run, sweep
 from greensched_testbed.real_nodes.namespaces import hold_namespaces
+from greensched_testbed.requirements import effective_capabilities
 from greensched_testbed.scratch import new_scratch_folder
 
 _CONTAINERS = "containers"
@@ -95,21 +96,13 @@ def _options(folder: Path) -> Iterator[str]:
     yield "--pidfile=/run/docker.pid"
     yield "--storage-driver=overlay2"
     yield "--log-level=warn"
-    if not _may_raise_limits():
+    if not effective_capabilities() >> _CAP_SYS_RESOURCE & 1:  # privileged containers are given it
         runtime = folder / "runc"
         script = Path(runc_without_resource.__file__)
         runtime.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{script}" "$@"\n')
         runtime.chmod(runtime.stat().st_mode | stat.S_IXUSR)
         yield f"--add-runtime={_RUNTIME}={runtime}"
         yield f"--default-runtime={_RUNTIME}"
-
-
-def _may_raise_limits() -> bool:
-    """Return whether we have the capability that privileged containers get."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("CapEff:"):
-            return bool(int(line.split()[1], 16) >> _CAP_SYS_RESOURCE & 1)
-    return False
 
 
 def _preparation(folder: Path) -> str:

@@ -1,9 +1,13 @@
 """What a kubelet's cAdvisor says of containers, read for one namespace."""
 
+from pathlib import Path
+
 import pytest
 
+from greensched_testbed.end_to_end.clusters import Capabilities, ClusterAccess
 from greensched_testbed.end_to_end.container_use import (
     ContainerReading,
+    ContainerUse,
     limits_of,
     read_cadvisor,
     with_limit,
@@ -64,3 +68,28 @@ def test_what_cadvisor_says_of_a_limit_comes_first() -> None:
 def test_a_container_without_a_limit_has_none() -> None:
     unlimited = ContainerReading("check", "unlimited", 1000.0, 0.0, 0.0, 1.0)
     assert with_limit(unlimited, limits_of(PODS)).limit_bytes == 0.0
+
+
+KUBECTL = """#!/bin/sh
+case "$*" in
+*nodes*--output*) echo '{"items": [{"metadata": {"name": "node-1"}}]}' ;;
+*pods*) echo '{"items": []}' ;;
+*) cat "$HOME/cadvisor" ;;
+esac
+"""
+
+
+def test_what_is_taken_now_is_kept_beside_the_most(tmp_path: Path) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(KUBECTL)
+    kubectl.chmod(0o755)
+    can = Capabilities("a kubelet that is played")
+    use = ContainerUse(ClusterAccess(tmp_path, kubectl, kubectl, tmp_path, can), "greensched")
+    for used, taken_at_ms in (("1.34217728e+08", 1795464611000), ("6.7108864e+07", 1795464631000)):
+        body = BODY.replace("9e+07 1795464611000", f"{used} {taken_at_ms}")
+        (tmp_path / "cadvisor").write_text(body)
+        use.look()
+    assert use.shares()["webhook"] == 0.5
+    assert use.shares_now({"webhook-1"}) == {"webhook": 0.25}
+    assert use.has_seen_since(1795464630.0, {"webhook-1"})
+    assert not use.has_seen_since(1795464630.0, {"webhook-1", "scheduler-1"})

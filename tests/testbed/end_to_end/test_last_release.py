@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from greensched_testbed.end_to_end.last_release import TAG, unpack_last_release
-from greensched_testbed.errors import BuildFailed
+from greensched_testbed.errors import CannotBuildHere
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -34,10 +34,10 @@ def test_it_is_what_its_tag_names(clone: Path, tmp_path: Path) -> None:
 
 
 def test_a_clone_without_the_tag_and_the_commit_says_so(clone: Path, tmp_path: Path) -> None:
-    with pytest.raises(BuildFailed, match=rf"neither {TAG} nor [0-9a-f]{{12}} here"):
+    with pytest.raises(CannotBuildHere, match=rf"neither {TAG} nor [0-9a-f]{{12}} here"):
         unpack_last_release(clone, tmp_path / "sources")
 
 
 def test_sources_without_history_say_so(tmp_path: Path) -> None:
-    with pytest.raises(BuildFailed, match="is not a clone"):
+    with pytest.raises(CannotBuildHere, match="is not a clone"):
         unpack_last_release(tmp_path, tmp_path / "sources")

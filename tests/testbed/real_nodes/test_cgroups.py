@@ -13,13 +13,12 @@ from greensched_testbed.real_nodes.cgroups import (
     hierarchies,
     is_abandoned,
 )
+from greensched_testbed.requirements import missing
 
 SYSTEM = Path("/sys/fs/cgroup")
 UNIFIED = SYSTEM / "unified"  # version 2, beside version 1 on machines that have both
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or not os.access(SYSTEM, os.W_OK), reason="needs root and cgroups to write"
-)
+pytestmark = pytest.mark.skipif(bool(missing()), reason="; ".join(missing()))
 ROOTS = [
     pytest.param(root, id=root.name)
     for root in (SYSTEM, UNIFIED)

@@ -12,10 +12,11 @@ import pytest
 
 from greensched_testbed.real_nodes.cgroups import cgroups_of
 from greensched_testbed.real_nodes.machine_state import MachineState, machine_state
+from greensched_testbed.requirements import NODES, missing
 
 NOTHING: frozenset[str] = frozenset()
 EMPTY = MachineState(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+needs_root = pytest.mark.skipif(bool(missing(NODES)), reason="; ".join(missing(NODES)))
 
 
 @pytest.mark.parametrize(("kind", "counts_when_gone"), [
