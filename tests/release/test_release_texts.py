@@ -14,7 +14,7 @@ from deploy.release.checksums import NAME, checksum_faults, write_checksums
 from deploy.release.faults import ReleaseFault
 from deploy.release.notes import rehearsal_notes, release_notes
 from deploy.release.provenance import Origin, base_image, statement
-from deploy.release.pushing import push
+from deploy.release.pushing import CHARTS, push
 from deploy.release.signing import Signer
 from deploy.release.source import without_userinfo
 from deploy.release.versions import project_version, version_faults
@@ -115,7 +115,8 @@ def test_the_charts_values_name_the_images_by_digest_and_change_nothing_else() -
         assert after[name]["image"].pop("repository") == image.repository
         del before[name]["image"]["digest"], before[name]["image"]["repository"]
     assert after == before
-    assert "No image is published" not in text
+    assert "no published image" in VALUES
+    assert "no published image" not in text
 
 
 def test_values_that_lack_an_image_are_refused() -> None:
@@ -134,6 +135,11 @@ def test_a_release_is_pushed_where_its_chart_says_that_the_images_are(tmp_path: 
         "the chart names registry.example.com/greensched-extender, but"
         " 127.0.0.1:1/other/greensched-extender would be pushed"
     )
+
+
+def test_a_user_reads_from_where_a_release_is_installed() -> None:
+    page = (ROOT / "docs/install.md").read_text()
+    assert f"helm install greensched oci://$REGISTRY/{CHARTS}/greensched --version" in page
 
 
 @given(st.dictionaries(st.sampled_from(sorted(IMAGES)), st.text("0123456789abcdef", min_size=64)))
