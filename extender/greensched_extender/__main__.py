@@ -134,7 +134,13 @@ class Process:
             client,
             PODS,
             msgspec.json.Decoder(PodObject).decode,
-            PodSink(self.snapshot, self.decisions, clock),
+            PodSink(
+                self.snapshot,
+                self.decisions,
+                clock,
+                scheduler_names=frozenset(self._settings.scheduler_names),
+                count_binding=self.metrics.count_binding,
+            ),
             clock,
             field_selector=BOUND_AND_RUNNING,
         )
