@@ -110,7 +110,7 @@ class EnteredContainer:
             "process": {
                 "user": {"uid": uid, "gid": gid},
                 "args": [*self._image.entrypoint, *self._run.arguments],
-                "env": [*self._image.environment, *variables],  # neither USER nor HOME
+                "env": [*self._image.environment, *variables],  # no USER; runc adds HOME=/
                 "cwd": self._image.folder,
                 "capabilities": {},
                 "noNewPrivileges": True,
