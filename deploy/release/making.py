@@ -109,15 +109,25 @@ def _write_provenance(
 ) -> None:
     files = {path.name: sha256(path) for path in folder.iterdir()}
     indexes = {each.repository: each.digest.removeprefix("sha256:") for each in images.values()}
-    materials = {name: sha256(ROOT / name) for name in MATERIALS}
-    if base := base_image((ROOT / "Dockerfile").read_text(), wanted.build_options):
-        materials |= dict([base])
     builder = os.environ.get("RELEASE_BUILDER", f"host:{os.uname().machine}")
     ended = _now()
     origin = Origin(
-        *(source.repository, source.commit, wanted.version, builder, began, ended), materials
+        *(source.repository, source.commit, wanted.version, builder, began, ended),
+        materials(wanted),
     )
     signer.attest(statement(origin, files | indexes), folder / "provenance.intoto.json")
+
+
+def materials(wanted: Wanted) -> dict[str, str]:
+    """Return the sha256 of what goes into a release beside its commit, by name or address.
+
+    A base that is made here of Debian's packages is in no registry, and is left out.
+    """
+    found = {name: sha256(ROOT / name) for name in MATERIALS}
+    base = base_image((ROOT / "Dockerfile").read_text(), wanted.build_options)
+    if base is not None and not wanted.on_debian:
+        found |= dict([base])
+    return found
 
 
 def _now() -> str:

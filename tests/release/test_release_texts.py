@@ -14,6 +14,7 @@ from deploy.release.__main__ import main
 from deploy.release.chart_values import NamedImage, values_by_digest
 from deploy.release.checksums import NAME, checksum_faults, write_checksums
 from deploy.release.faults import ReleaseFault
+from deploy.release.making import MATERIALS, Wanted, materials
 from deploy.release.notes import rehearsal_notes, release_notes, require_nothing_unreleased
 from deploy.release.provenance import Origin, base_image, statement
 from deploy.release.pushing import CHARTS, push
@@ -237,6 +238,22 @@ def test_the_base_is_told_where_a_digest_names_it(
     dockerfile: str, options: str, found: tuple[str, str] | None
 ) -> None:
     assert base_image(dockerfile, options) == found
+
+
+@pytest.mark.parametrize(
+    ("on_debian", "bases"),
+    [
+        pytest.param(False, ["docker://python:3.12-slim"], id="the-dockerfiles"),
+        pytest.param(True, [], id="made-of-debians-packages"),
+    ],
+)
+def test_the_provenance_claims_no_base_that_is_not_in_the_images(
+    on_debian: bool, bases: list[str]
+) -> None:
+    wanted = Wanted("1.2.3", "r", ("linux/amd64",), "", is_rehearsal=True, on_debian=on_debian)
+    named = materials(wanted)
+    assert [name for name in named if name.startswith("docker://")] == bases
+    assert set(MATERIALS) <= named.keys()
 
 
 def test_checksums_tell_of_a_changed_a_missing_and_an_added_file(tmp_path: Path) -> None:
