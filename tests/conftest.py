@@ -111,6 +111,20 @@ def kueue(control_plane: ControlPlane) -> Iterator[None]:
         pytest.skip(f"Kueue cannot be built here: {fault}")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run fail whose tests cannot run here."""
+    parser.addoption("--none-skipped", action="store_true", help="fail if a test is skipped")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail under --none-skipped if a test was skipped."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or not session.config.getoption("--none-skipped"):
+        return
+    if reporter.stats.get("skipped") and not session.exitstatus:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 SERVER_MARKERS = ("controlplane", "helm", "kueue", "prometheus", "postgresql")
 SERVER_FIXTURES = {"control_plane", "api_access"}
 

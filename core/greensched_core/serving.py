@@ -4,9 +4,10 @@ Connections have limits: see connections.py.
 """
 
 import asyncio
+import contextlib
 import socket
 import ssl
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from greensched_core.connections import MOST_CONNECTIONS, Connection, ConnectionGate, Refusal
-from greensched_core.errors import BadInput
+from greensched_core.errors import BadInput, TaskEnded
 from greensched_core.open_files import connections_within_limit
 from greensched_core.server_handshakes import Handshake
 
@@ -162,6 +163,43 @@ def server(
     if certificates is not None:
         config.ssl = certificates.context()
     return Server(config, refused)
+
+
+async def run_servers(servers: Sequence[Server], *until: asyncio.Event) -> None:
+    """Serve until an event is set, then end all servers.
+
+    Raises a server's exception, or TaskEnded if a server ended before any event was set.
+    """
+    serving = [asyncio.create_task(one.serve()) for one in servers]
+    stopping = asyncio.create_task(until_set(*until))
+    unasked: list[Server] = []
+    try:
+        await asyncio.wait([*serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+        if not any(each.is_set() for each in until):
+            unasked = [one for one, task in zip(servers, serving, strict=True) if task.done()]
+    finally:
+        for one in servers:
+            one.should_exit = True
+        ended = await asyncio.gather(*serving, return_exceptions=True)
+        stopping.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await stopping
+    for fault in ended:
+        if isinstance(fault, BaseException):
+            raise fault
+    if unasked:
+        ports = ", ".join(str(one.config.port) for one in unasked)
+        raise TaskEnded(f"ended: the server on port {ports}")
+
+
+async def until_set(*events: asyncio.Event) -> None:
+    """Wait until one of the events is set."""
+    waiting = [asyncio.create_task(each.wait()) for each in events]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()
 
 
 def _handing_over(fresh: ssl.SSLContext) -> Callable[..., None]:

@@ -11,7 +11,7 @@ from deploy.release.faults import ReleaseFault
 
 _TOP = re.compile(r"^(?P<name>\w+):")
 _FIELD = re.compile(r"^    (?P<name>repository|digest): .*$")
-_NO_IMAGE = "# No image is published: build it"
+_NO_IMAGE = "# A checkout has no published image: build it"
 _PUBLISHED = "    # The release's image for x86-64 and arm64; a mirror keeps its digest."
 
 

@@ -12,12 +12,12 @@ from deploy.release.checksums import sha256, write_checksums
 from deploy.release.contents import list_image, list_wheel
 from deploy.release.debian_base import make_base
 from deploy.release.images import COMPONENTS, Building, BuiltImage, build_image
-from deploy.release.notes import rehearsal_notes, release_notes
+from deploy.release.notes import rehearsal_notes, release_notes, require_nothing_unreleased
 from deploy.release.packages import build_wheel, package_chart
 from deploy.release.programs import ROOT
 from deploy.release.provenance import Origin, base_image, statement
 from deploy.release.signing import Signer
-from deploy.release.source import Source, checked_out
+from deploy.release.source import Source, checked_out, require_no_other_tag
 from deploy.release.versions import require_version
 
 MATERIALS = (
@@ -44,8 +44,13 @@ def make(wanted: Wanted, signer: Signer) -> Path:
     began = _now()
     require_version(ROOT, wanted.version)
     source = checked_out(may_differ=wanted.is_rehearsal)
-    notes_of = rehearsal_notes if wanted.is_rehearsal else release_notes
-    notes = notes_of((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), wanted.version)
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    if wanted.is_rehearsal:
+        notes = rehearsal_notes(changelog, wanted.version)
+    else:
+        require_nothing_unreleased(changelog)
+        require_no_other_tag(wanted.version, source.commit)
+        notes = release_notes(changelog, wanted.version)
     folder = ROOT / "dist/release" / wanted.version
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -104,15 +109,25 @@ def _write_provenance(
 ) -> None:
     files = {path.name: sha256(path) for path in folder.iterdir()}
     indexes = {each.repository: each.digest.removeprefix("sha256:") for each in images.values()}
-    materials = {name: sha256(ROOT / name) for name in MATERIALS}
-    if base := base_image((ROOT / "Dockerfile").read_text(), wanted.build_options):
-        materials |= dict([base])
     builder = os.environ.get("RELEASE_BUILDER", f"host:{os.uname().machine}")
     ended = _now()
     origin = Origin(
-        *(source.repository, source.commit, wanted.version, builder, began, ended), materials
+        *(source.repository, source.commit, wanted.version, builder, began, ended),
+        materials(wanted),
     )
     signer.attest(statement(origin, files | indexes), folder / "provenance.intoto.json")
+
+
+def materials(wanted: Wanted) -> dict[str, str]:
+    """Return the sha256 of what goes into a release beside its commit, by name or address.
+
+    A base that is made here of Debian's packages is in no registry, and is left out.
+    """
+    found = {name: sha256(ROOT / name) for name in MATERIALS}
+    base = base_image((ROOT / "Dockerfile").read_text(), wanted.build_options)
+    if base is not None and not wanted.on_debian:
+        found |= dict([base])
+    return found
 
 
 def _now() -> str:

@@ -8,6 +8,8 @@ from deploy.release.programs import run
 from deploy.release.signing import Signer, Verifier
 from deploy.release.verifying import chart_values
 
+CHARTS = "charts"  # the folder of a registry that holds the chart
+
 
 def push(folder: Path, version: str, registry: str, signer: Signer) -> list[str]:
     """Push and sign images and chart; return their references by digest.
@@ -26,8 +28,8 @@ def push(folder: Path, version: str, registry: str, signer: Signer) -> list[str]
         references.append(f"{name}@{digest}")
     chart = folder / f"greensched-{version}.tgz"
     plain = ("--plain-http",) if _is_local(registry) else ()
-    run("helm", "push", *plain, chart, f"oci://{registry}/charts")
-    name = f"{registry}/charts/greensched"
+    run("helm", "push", *plain, chart, f"oci://{registry}/{CHARTS}")
+    name = f"{registry}/{CHARTS}/greensched"
     insecure = ("--insecure",) if _is_local(registry) else ()
     digest = run("crane", "digest", *insecure, f"{name}:{version}").strip()
     references.append(f"{name}@{digest}")

@@ -26,7 +26,7 @@ from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject, PodObject
 from greensched_core.open_files import raise_file_limit
 from greensched_core.power.catalogue import PowerCatalogue
-from greensched_core.serving import Certificates, Server, keep_certificates, server
+from greensched_core.serving import Certificates, Server, keep_certificates, run_servers, server
 from greensched_core.settings import load_settings, unknown_variables
 from greensched_core.signals.watched import GRID_SIGNALS, SignalSink, decode_signal
 from greensched_core.watching import Watch
@@ -56,6 +56,7 @@ from greensched_policies.encoding.weights import Weights
 log = structlog.get_logger()
 
 _LOOPBACK = "127.0.0.1"
+_END_BY_THEMSELVES = frozenset({"memory"})  # tasks; every other one runs until it is cancelled
 
 
 class Process:
@@ -99,7 +100,6 @@ class Process:
             cpu_cores=self.cpu_cores,
         )
         self._tasks: list[asyncio.Task[None]] = []
-        self._servers: list[Server] = []
 
     def cpu_cores(self, node_name: str) -> float | None:
         """Return the CPU cores of a node in the snapshot; None for other nodes."""
@@ -134,7 +134,13 @@ class Process:
             client,
             PODS,
             msgspec.json.Decoder(PodObject).decode,
-            PodSink(self.snapshot, self.decisions, clock),
+            PodSink(
+                self.snapshot,
+                self.decisions,
+                clock,
+                scheduler_names=frozenset(self._settings.scheduler_names),
+                count_binding=self.metrics.count_binding,
+            ),
             clock,
             field_selector=BOUND_AND_RUNNING,
         )
@@ -178,44 +184,30 @@ class Process:
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set, then end requests, servers and tasks, in that order.
 
-        Raises TaskEnded when a task has failed; that also sets `stop`.
+        Raises TaskEnded if a task or a server ended before; a task that ends sets `stop`.
         """
         verbs, explanations = self._make_servers()
         for name, work in self._work(verbs).items():
             task = asyncio.create_task(work, name=name)
-            task.add_done_callback(lambda ended: stop.set() if _failed(ended) else None)
+            task.add_done_callback(lambda ended: stop.set() if _ended(ended) else None)
             self._tasks.append(task)
-        self._servers = [verbs, explanations]
-        serving = [asyncio.create_task(one.serve()) for one in self._servers]
-        stopping = asyncio.create_task(stop.wait())
+        listening = asyncio.create_task(_say_when_listening(verbs, explanations))
         late_warning = asyncio.create_task(
             say_when_late(self.watches.missing, self._client, self._settings)
         )
         try:
-            while not all(one.started for one in self._servers) and not any(
-                task.done() for task in (*serving, stopping)
-            ):
-                await asyncio.sleep(0.01)
-            if all(one.started for one in self._servers):
-                log.info("listening", port=verbs.port, explain_port=explanations.port)
-            await asyncio.wait([*serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+            await run_servers([verbs, explanations], stop)
         finally:
-            for one in self._servers:
-                one.should_exit = True
-            ended = await asyncio.gather(*serving, return_exceptions=True)
-            failed = self.alive()
-            for each in (*self._tasks, stopping, late_warning):
+            ended = self.alive()
+            for each in (*self._tasks, listening, late_warning):
                 each.cancel()
-            await asyncio.gather(*self._tasks, stopping, late_warning, return_exceptions=True)
-        for fault in ended:
-            if isinstance(fault, BaseException):
-                raise fault
-        if failed:
-            raise TaskEnded(failed)
+            await asyncio.gather(*self._tasks, listening, late_warning, return_exceptions=True)
+        if ended:
+            raise TaskEnded(ended)
 
     def alive(self) -> str:
-        """Return "" while every task runs, else which ones failed; only a bug makes one fail."""
-        ended = [task.get_name() for task in self._tasks if task.done() and _failed(task)]
+        """Return "" while every task runs, else which ones ended; only a bug ends a task."""
+        ended = [task.get_name() for task in self._tasks if task.done() and _ended(task)]
         return f"ended: {', '.join(ended)}" if ended else ""
 
     def _make_servers(self) -> tuple[Server, Server]:
@@ -276,8 +268,16 @@ class Process:
         return work
 
 
-def _failed(task: asyncio.Task[None]) -> bool:
-    return not task.cancelled() and task.exception() is not None
+def _ended(task: asyncio.Task[None]) -> bool:
+    if task.cancelled():
+        return False
+    return task.exception() is not None or task.get_name() not in _END_BY_THEMSELVES
+
+
+async def _say_when_listening(verbs: Server, explanations: Server) -> None:
+    while not (verbs.started and explanations.started):
+        await asyncio.sleep(0.01)
+    log.info("listening", port=verbs.port, explain_port=explanations.port)
 
 
 def _certificates(settings: ExtenderSettings) -> Certificates | None:
@@ -300,7 +300,7 @@ async def serve(settings: ExtenderSettings) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the extender; return 2 for a wrong setting, 1 when a task failed."""
+    """Run the extender; return 2 for a wrong setting, 1 if a task or a server ended."""
     try:
         settings = load_settings(ExtenderSettings, arguments)
         set_up_logs("extender", settings.log_level)

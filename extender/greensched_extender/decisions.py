@@ -21,6 +21,10 @@ _OVERHEAD_BYTES = 2048  # per decision, without its arrays
 _BYTES_PER_CANDIDATE = 4 + 4 + 3 * 4 + 1
 _OUTLOOK_BYTES = 512  # per outlook, without its means
 _BYTES_PER_MEANS = 2 * 8  # carbon and price
+_MOST_UNBOUND = (
+    5_000  # pods scored and not yet bound, as many as a burst; others may never be bound
+)
+_LONGEST_UID = 253  # characters; the API server's are 36
 _BYTES_PER_STATE = 512  # per zone: values, ages and the zone's name
 
 
@@ -114,12 +118,15 @@ class Decisions:
         self._shared: dict[int, _Shared] = {}  # by object id, not reused while it has holders
         self._kept: deque[Decision] = deque()
         self._latest: dict[str, Decision] = {}  # pod's uid → its latest decision
+        self._unbound: dict[str, None] = {}  # uids of scored pods; kept also without decisions
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def add(self, decision: Decision) -> None:
         """Keep a decision unless it is too large, and drop the oldest ones to make room."""
+        if not decision.came_too_late:
+            self._expect_binding(decision.workload.uid)
         earlier = self._latest.get(decision.workload.uid)
         if earlier is not None:
             earlier.superseded = True
@@ -150,11 +157,25 @@ class Decisions:
             if not piece.holders:
                 self._bytes -= self._shared.pop(identity).size_bytes
 
-    def bound(self, uid: str, node: str, at: float) -> None:
-        """Record the node that a pod was bound to, and when, in seconds since the epoch."""
+    def _expect_binding(self, uid: str) -> None:
+        if not 0 < len(uid) <= _LONGEST_UID:
+            return
+        self._unbound.pop(uid, None)
+        self._unbound[uid] = None
+        if len(self._unbound) > _MOST_UNBOUND:
+            del self._unbound[next(iter(self._unbound))]
+
+    def bound(self, uid: str, node: str, at: float) -> bool:
+        """Record the node that a pod was bound to, and when, in seconds since the epoch.
+
+        Returns whether the pod was scored here before it was bound.
+        """
         decision = self._latest.get(uid)
         if decision is not None and not decision.bound_to:
             decision.bound_to, decision.bound_at = node, at
+        was_scored = uid in self._unbound
+        self._unbound.pop(uid, None)
+        return was_scored
 
     def of(self, namespace: str, name: str) -> list[Decision]:
         """Return the decisions on pods of that name, the latest first."""

@@ -75,6 +75,7 @@ class ExtenderMetrics:
         self.registry = registry or CollectorRegistry()
         self._reached: dict[Counter, float] = {}
         self._define_requests()
+        self._define_bindings()
         self._define_snapshot()
         self._define_policy()
 
@@ -117,6 +118,15 @@ class ExtenderMetrics:
         self.refused_nodes = self._counter(
             "refused_nodes", "Nodes that filter refused because of their power budget."
         )
+
+    def _define_bindings(self) -> None:
+        bindings = self._counter(
+            "bindings",
+            "Pods of ours that were bound, by whether this replica had scored them. Each replica"
+            " sees all bindings.",
+            "scored",
+        )
+        self._bindings = {True: bindings.labels("yes"), False: bindings.labels("no")}
 
     def _define_snapshot(self) -> None:
         self.snapshot_age = self._gauge(
@@ -208,6 +218,10 @@ class ExtenderMetrics:
     def refuse(self, why: Refusal) -> None:
         """Count a connection that was closed because it exceeded a limit."""
         self._refused[why].inc()
+
+    def count_binding(self, was_scored: bool) -> None:
+        """Count a pod of ours that was bound, by whether this replica had scored it."""
+        self._bindings[was_scored].inc()
 
     def request(self, verb: str, outcome: RequestOutcome, seconds: float) -> None:
         """Count a request and the time in its handler."""

@@ -1,5 +1,7 @@
 """Writes the watches' events into the snapshot; each sink is called from one task only."""
 
+from collections.abc import Callable, Collection
+
 from greensched_core.clock import Clock
 from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject, PodObject, workload_of
@@ -37,12 +39,26 @@ class NodeSink:
 
 
 class PodSink:
-    """Keeps the snapshot's pods, and records in the decisions where pods were bound."""
+    """Keeps the snapshot's pods, and records in the decisions where pods were bound.
 
-    def __init__(self, snapshot: Snapshot, decisions: Decisions, clock: Clock) -> None:
+    Calls `count_binding` for each pod of `scheduler_names` that is bound after the first list, with
+    whether it was scored here.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        decisions: Decisions,
+        clock: Clock,
+        *,
+        scheduler_names: Collection[str],
+        count_binding: Callable[[bool], None],
+    ) -> None:
         self._snapshot = snapshot
         self._decisions = decisions
         self._clock = clock
+        self._scheduler_names = scheduler_names
+        self._count_binding = count_binding
         self._gone: set[str] = set()
         self._has_listed = False
 
@@ -61,7 +77,9 @@ class PodSink:
             amounts = (workload.cpu_cores, workload.memory_bytes, workload.gpus)
             # Pods of the first list may have run for long; later ones have not.
             if self._snapshot.put_pod(uid, workload.node, amounts, is_recent=self._has_listed):
-                self._decisions.bound(uid, workload.node, self._clock.now())
+                was_scored = self._decisions.bound(uid, workload.node, self._clock.now())
+                if self._has_listed and workload.scheduler in self._scheduler_names:
+                    self._count_binding(was_scored)
 
     def list_ended(self) -> None:
         """Remove the pods that the list did not hold."""

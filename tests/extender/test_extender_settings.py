@@ -1,6 +1,7 @@
 import asyncio
 import ssl
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import httpx
@@ -79,17 +80,40 @@ def new_process(kind: type[Process] = Process, *flags: str) -> Process:
     return kind(load_settings(ExtenderSettings, flags), ApiClient(access), http, ManualClock(0.0))
 
 
-class Broken(Process):
-    """An extender with a bug in one of its tasks."""
+async def bug() -> None:
+    raise RuntimeError("a bug")
+
+
+@pytest.mark.parametrize(
+    "work", [pytest.param(bug, id="failed"), pytest.param(partial(asyncio.sleep, 0), id="returned")]
+)
+async def test_an_extender_ends_when_one_of_its_tasks_has_ended(
+    work: Callable[[], Coroutine[Any, Any, None]],
+) -> None:
+    class Broken(Process):
+        def _work(self, verbs: Server) -> dict[str, Coroutine[Any, Any, None]]:
+            return {**super()._work(verbs), "broken": work()}
+
+    process = new_process(Broken, "--listen-port=0", "--explain-port=0")
+    async with asyncio.timeout(30):
+        with pytest.raises(TaskEnded, match="ended: broken"):
+            await process.run(asyncio.Event())
+
+
+class ServerEnds(Process):
+    """An extender whose first server ends by itself."""
 
     def _work(self, verbs: Server) -> dict[str, Coroutine[Any, Any, None]]:
-        async def bug() -> None:
-            raise RuntimeError("a bug")
+        async def end() -> None:
+            verbs.should_exit = True
+            await asyncio.Event().wait()
 
-        return {**super()._work(verbs), "bug": bug()}
+        return {**super()._work(verbs), "end": end()}
 
 
-async def test_an_extender_ends_when_one_of_its_tasks_has_failed() -> None:
+async def test_an_extender_ends_when_one_of_its_servers_has_ended() -> None:
     async with asyncio.timeout(30):
-        with pytest.raises(TaskEnded, match="ended: bug"):
-            await new_process(Broken, "--listen-port=0", "--explain-port=0").run(asyncio.Event())
+        with pytest.raises(TaskEnded, match="ended: the server on port 0"):
+            await new_process(ServerEnds, "--listen-port=0", "--explain-port=0").run(
+                asyncio.Event()
+            )

@@ -1,6 +1,7 @@
 """Raw objects as a watch brings them, through the sinks, into the snapshot."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -13,10 +14,12 @@ from greensched_core.signals.chain import GridSignals
 from greensched_core.signals.readings import Reading
 from greensched_core.signals.static import load_static_zones
 from greensched_core.signals.watched import SignalSink, decode_signal
+from greensched_core.testing import make_node
 from greensched_extender.grid import OutlookCache
 from greensched_extender.watch_cluster import NodeSink, PodSink
 
 World = Any
+OURS = "greensched"
 
 
 def node(name: str) -> NodeObject:
@@ -24,11 +27,11 @@ def node(name: str) -> NodeObject:
     return msgspec.convert(item, NodeObject)
 
 
-def pod(uid: str, on: str | None, phase: str = "Running") -> PodObject:
+def pod(uid: str, on: str | None, phase: str = "Running", scheduler: str = OURS) -> PodObject:
     requests = {"resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
     item = {
         "metadata": {"name": uid, "namespace": "default", "uid": uid},
-        "spec": {"nodeName": on, "containers": [requests]},
+        "spec": {"nodeName": on, "schedulerName": scheduler, "containers": [requests]},
         "status": {"phase": phase},
     }
     return msgspec.convert(item, PodObject)
@@ -39,9 +42,19 @@ def nodes(world: World) -> NodeSink:
     return NodeSink(world.snapshot, NodeReader(PowerCatalogue(), {}))
 
 
+def pod_sink(world: World) -> PodSink:
+    return PodSink(
+        world.snapshot,
+        world.decisions,
+        world.clock,
+        scheduler_names={OURS},
+        count_binding=world.metrics.count_binding,
+    )
+
+
 @pytest.fixture
 def pods(world: World) -> PodSink:
-    return PodSink(world.snapshot, world.decisions, world.clock)
+    return pod_sink(world)
 
 
 def test_what_a_new_list_does_not_hold_is_gone(
@@ -99,6 +112,46 @@ def test_a_pending_pod_keeps_its_provisional_place(
     assert world.snapshot.provisional_count == 1
     pods.upsert(pod("1", "a"))
     assert (world.snapshot.provisional_count, world.snapshot.pod_count) == (0, 1)
+
+
+def bindings(world: World) -> tuple[float, float]:
+    """Return how many pods of ours were bound with scores of this replica, and without."""
+    scored, unscored = (world.counted("bindings_total", scored=each) for each in ("yes", "no"))
+    return scored, unscored
+
+
+@pytest.mark.parametrize("decisions_max_bytes", [0, 1_000_000])
+def test_a_pod_of_ours_that_is_bound_is_counted_once_by_whether_it_was_scored(
+    new_world: Callable[..., World], decisions_max_bytes: int
+) -> None:
+    world = new_world(decisions_max_bytes=decisions_max_bytes)
+    world.add(make_node("a"), make_node("b"))
+    pods = pod_sink(world)
+    pods.list_began()
+    pods.upsert(pod("before", "a"))  # who scored it is not known
+    pods.list_ended()
+    assert bindings(world) == (0.0, 0.0)
+    world.scores("a", "b")  # of the pod uid-p1
+    for phase in ("Pending", "Running"):
+        pods.upsert(pod("uid-p1", "a", phase))
+    assert bindings(world) == (1.0, 0.0)
+    for phase in ("Pending", "Running"):
+        pods.upsert(pod("unscored", "a", phase))
+    pods.upsert(pod("of-another", "a", scheduler="default-scheduler"))
+    assert bindings(world) == (1.0, 1.0)
+
+
+def test_a_pod_that_is_scored_after_its_binding_was_placed_without_scores(
+    world: World, nodes: NodeSink, pods: PodSink
+) -> None:
+    nodes.upsert(node("a"))
+    nodes.upsert(node("b"))
+    pods.list_ended()
+    pods.upsert(pod("uid-p1", "a"))
+    world.scores("a", "b")  # of the pod uid-p1
+    pods.remove(pod("uid-p1", "a"))
+    pods.upsert(pod("uid-p1", "a"))  # as after a list that was cut
+    assert bindings(world) == (0.0, 2.0)
 
 
 def test_grid_signals_reach_the_outlook_and_fall_back_when_they_go(world: World) -> None:

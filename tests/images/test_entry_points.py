@@ -1,8 +1,7 @@
 """Every command of our images starts as the chart runs it.
 
-As uid 65532 without a name or USER, with HOME=/ as runc sets it then, on a root that cannot be
-written, without capabilities, within the chart's memory, and without a network but for the API
-server.
+As uid 65532 without a name or USER, on a root that cannot be written, without capabilities, within
+the chart's memory, and without a network but for the API server. runc sets HOME=/ for such a uid.
 """
 
 from __future__ import annotations

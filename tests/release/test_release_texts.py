@@ -1,5 +1,7 @@
 """Version, notes, chart values, provenance and checksums of a release, without any program."""
 
+import re
+import subprocess
 import tarfile
 from pathlib import Path
 
@@ -12,11 +14,12 @@ from deploy.release.__main__ import main
 from deploy.release.chart_values import NamedImage, values_by_digest
 from deploy.release.checksums import NAME, checksum_faults, write_checksums
 from deploy.release.faults import ReleaseFault
-from deploy.release.notes import rehearsal_notes, release_notes
+from deploy.release.making import MATERIALS, Wanted, materials
+from deploy.release.notes import rehearsal_notes, release_notes, require_nothing_unreleased
 from deploy.release.provenance import Origin, base_image, statement
-from deploy.release.pushing import push
+from deploy.release.pushing import CHARTS, push
 from deploy.release.signing import Signer
-from deploy.release.source import without_userinfo
+from deploy.release.source import require_no_other_tag, without_userinfo
 from deploy.release.versions import project_version, version_faults
 
 NEVER_MADE = "77.7.7"
@@ -107,6 +110,47 @@ def test_a_rehearsal_tells_of_what_is_not_released_until_its_version_has_a_secti
     assert rehearsal_notes(CHANGELOG, "0.1.0") == "- A first thing.\n"
 
 
+def test_a_release_leaves_nothing_unreleased() -> None:
+    require_nothing_unreleased(CHANGELOG)
+    require_nothing_unreleased("# Changelog\n")
+    ahead = CHANGELOG.replace("[Unreleased]\n", "[Unreleased]\n\n- A third thing.\n", 1)
+    with pytest.raises(ReleaseFault, match="has text under Unreleased"):
+        require_nothing_unreleased(ahead)
+
+
+def test_what_is_not_released_has_a_version_that_is_not_released() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    try:
+        require_nothing_unreleased(changelog)
+    except ReleaseFault:
+        with pytest.raises(ReleaseFault, match="has no section"):
+            release_notes(changelog, project_version(ROOT))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/install.md", "docs/quickstart.md"])
+def test_images_of_a_checkout_have_its_version_as_their_tag(page: str) -> None:
+    built = r"greensched-\S+:(\d+\.\d+\.\d+)|\$REGISTRY-\$part:(\d+\.\d+\.\d+)"
+    tags = {"".join(found) for found in re.findall(built, (ROOT / page).read_text())}
+    assert tags == {project_version(ROOT)}
+
+
+def test_a_tag_of_another_commit_is_no_release_of_this_one(tmp_path: Path) -> None:
+    def git(*arguments: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "tag.gpgSign=false")
+        command = ["git", "-C", str(tmp_path), *who, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    git("init", "--quiet")
+    git("commit", "--quiet", "--no-gpg-sign", "--allow-empty", "--message=first")
+    first = git("rev-parse", "HEAD")
+    require_no_other_tag("1.2.3", first, tmp_path)
+    git("tag", "--annotate", "--message=released", "v1.2.3")
+    require_no_other_tag("1.2.3", first, tmp_path)
+    git("commit", "--quiet", "--no-gpg-sign", "--allow-empty", "--message=second")
+    with pytest.raises(ReleaseFault, match=f"the tag v1.2.3 is at commit {first[:12]}"):
+        require_no_other_tag("1.2.3", git("rev-parse", "HEAD"), tmp_path)
+
+
 def test_the_charts_values_name_the_images_by_digest_and_change_nothing_else() -> None:
     text = values_by_digest(VALUES, IMAGES)
     before, after = yaml.safe_load(VALUES), yaml.safe_load(text)
@@ -115,7 +159,8 @@ def test_the_charts_values_name_the_images_by_digest_and_change_nothing_else() -
         assert after[name]["image"].pop("repository") == image.repository
         del before[name]["image"]["digest"], before[name]["image"]["repository"]
     assert after == before
-    assert "No image is published" not in text
+    assert "no published image" in VALUES
+    assert "no published image" not in text
 
 
 def test_values_that_lack_an_image_are_refused() -> None:
@@ -134,6 +179,11 @@ def test_a_release_is_pushed_where_its_chart_says_that_the_images_are(tmp_path: 
         "the chart names registry.example.com/greensched-extender, but"
         " 127.0.0.1:1/other/greensched-extender would be pushed"
     )
+
+
+def test_a_user_reads_from_where_a_release_is_installed() -> None:
+    page = (ROOT / "docs/install.md").read_text()
+    assert f"helm install greensched oci://$REGISTRY/{CHARTS}/greensched --version" in page
 
 
 @given(st.dictionaries(st.sampled_from(sorted(IMAGES)), st.text("0123456789abcdef", min_size=64)))
@@ -188,6 +238,22 @@ def test_the_base_is_told_where_a_digest_names_it(
     dockerfile: str, options: str, found: tuple[str, str] | None
 ) -> None:
     assert base_image(dockerfile, options) == found
+
+
+@pytest.mark.parametrize(
+    ("on_debian", "bases"),
+    [
+        pytest.param(False, ["docker://python:3.12-slim"], id="the-dockerfiles"),
+        pytest.param(True, [], id="made-of-debians-packages"),
+    ],
+)
+def test_the_provenance_claims_no_base_that_is_not_in_the_images(
+    on_debian: bool, bases: list[str]
+) -> None:
+    wanted = Wanted("1.2.3", "r", ("linux/amd64",), "", is_rehearsal=True, on_debian=on_debian)
+    named = materials(wanted)
+    assert [name for name in named if name.startswith("docker://")] == bases
+    assert set(MATERIALS) <= named.keys()
 
 
 def test_checksums_tell_of_a_changed_a_missing_and_an_added_file(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from greensched_core.lateness import say_when_late
 from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject
 from greensched_core.power.catalogue import PowerCatalogue
-from greensched_core.serving import server
+from greensched_core.serving import run_servers, server, until_set
 from greensched_core.signals.watched import SignalSink
 from greensched_core.watching import Watch
 from greensched_operator.controller.arrivals import Arrivals
@@ -60,7 +60,7 @@ from greensched_operator.runtime.leader import Leadership
 from greensched_operator.runtime.lease_renewal import LeaseRenewal
 from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.runtime.own_lease import OwnLease
-from greensched_operator.runtime.processes import Tasks, run_servers, until_set
+from greensched_operator.runtime.processes import Tasks
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.runtime.sight import Followed, Sight
 from greensched_operator.signals.grid_signal_controller import (
@@ -271,7 +271,7 @@ class ControllerProcess:
     async def run(self, stop: asyncio.Event) -> None:
         """Stand by, lead, and end when `stop` is set.
 
-        Raises TaskEnded if a task ended, also if it lost the Lease or may not watch.
+        Raises TaskEnded if a task or a server ended, also if it lost the Lease or may not watch.
         """
         settings = self._settings
         health = server(

@@ -17,7 +17,7 @@ from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.lateness import say_when_late
-from greensched_core.serving import server
+from greensched_core.serving import run_servers, server
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.watching import Watch
 from greensched_operator.kueue.releasing import HeldWorkloads
@@ -34,7 +34,7 @@ from greensched_operator.objects.workloads import SchedulingGate, WorkKind
 from greensched_operator.runtime.heartbeat import Heartbeat
 from greensched_operator.runtime.metrics import ReleaserMetrics
 from greensched_operator.runtime.own_lease import OwnLease
-from greensched_operator.runtime.processes import Tasks, run_servers
+from greensched_operator.runtime.processes import Tasks
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.runtime.sight import Sight
 from greensched_operator.webhook.webhook_app import health_app

@@ -1,15 +1,13 @@
-"""The life cycle of an operator process: servers and tasks start, run until stopped, and end."""
+"""The life cycle of an operator process: tasks start, run until stopped, and end."""
 
 import asyncio
-import contextlib
 import signal
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 import structlog
 
 from greensched_core.errors import TaskEnded
-from greensched_core.serving import Server
 
 log = structlog.get_logger()
 
@@ -64,31 +62,3 @@ class Tasks:
         fault = task.exception()
         log.error("a task ended unexpectedly", task=task.get_name(), exc_info=fault)
         self.failed.set()
-
-
-async def run_servers(servers: Sequence[Server], *until: asyncio.Event) -> None:
-    """Serve until an event is set or a server ends; raises the server's exception."""
-    serving = [asyncio.create_task(one.serve()) for one in servers]
-    stopping = asyncio.create_task(until_set(*until))
-    try:
-        await asyncio.wait([*serving, stopping], return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for one in servers:
-            one.should_exit = True
-        ended = await asyncio.gather(*serving, return_exceptions=True)
-        stopping.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await stopping
-    for fault in ended:
-        if isinstance(fault, BaseException):
-            raise fault
-
-
-async def until_set(*events: asyncio.Event) -> None:
-    """Wait until one of the events is set."""
-    waiting = [asyncio.create_task(each.wait()) for each in events]
-    try:
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in waiting:
-            task.cancel()

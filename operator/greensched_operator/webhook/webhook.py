@@ -12,14 +12,21 @@ from greensched_core.api_paths import CONFIGURATIONS, CRON_JOBS, leases_path
 from greensched_core.clock import Clock, WallClock
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.lateness import say_when_late
-from greensched_core.serving import Certificates, Server, keep_certificates, server
+from greensched_core.serving import (
+    Certificates,
+    Server,
+    keep_certificates,
+    run_servers,
+    server,
+    until_set,
+)
 from greensched_core.watching import Watch
 from greensched_operator.objects import watched
 from greensched_operator.objects.cron_jobs import CronJob, read_cron_job
 from greensched_operator.objects.green_policy import GreenPolicy, Resolved, resolve
 from greensched_operator.runtime.heartbeat import Lease, Pulse, decode_lease
 from greensched_operator.runtime.metrics import WebhookMetrics
-from greensched_operator.runtime.processes import Tasks, run_servers, until_set
+from greensched_operator.runtime.processes import Tasks
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.runtime.sight import Sight
 from greensched_operator.webhook.admission import ReviewSurroundings
@@ -131,7 +138,10 @@ class WebhookProcess:
         return f"waits for {', '.join(missing)}" if missing else ""
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Wait for a certificate, and serve until `stop` is set."""
+        """Wait for a certificate, and serve until `stop` is set.
+
+        Raises TaskEnded if a task or a server ended before; that also sets `stop`.
+        """
         settings = self._settings
         self.health = server(
             health_app(self.metrics.registry, self.tasks.alive, self.ready),
@@ -148,6 +158,7 @@ class WebhookProcess:
             self.tasks.start({f"{each.path}-{place}": each.run() for place, each in watches})
             self.tasks.start({"certificate": certificate.run()})
             serving = asyncio.create_task(run_servers([self.health], stop))
+            serving.add_done_callback(lambda _: stop.set())
             late_report = asyncio.create_task(say_when_late(self.ready, self._client, settings))
             try:
                 await until_set(pair.arrived, stop, self.tasks.failed)
@@ -156,8 +167,9 @@ class WebhookProcess:
             finally:
                 stop.set()
                 late_report.cancel()
-                await serving
+                await asyncio.wait([serving])
                 await self.tasks.stop()
+        serving.result()
         self.tasks.raise_failed()
 
     async def _serve(self, files: Certificates, stop: asyncio.Event) -> None:

@@ -25,6 +25,8 @@ _ASKS_ITSELF = (
     "print(urlopen('http://127.0.0.1:8888/metrics').read().decode())"
 )
 _SCORED = 'greensched_extender_requests_total{outcome="ok",verb="prioritize"}'
+_BOUND_SCORED = 'greensched_extender_bindings_total{scored="yes"}'
+_BOUND_UNSCORED = 'greensched_extender_bindings_total{scored="no"}'
 # Held work then starts late by seconds instead of minutes, which keeps tests short.
 _QUICKER = ("operator.settings.releaseJitterS=0", "operator.settings.releaserGraceS=2")
 
@@ -67,14 +69,26 @@ class ChartRelease:
 
     def scored(self) -> float:
         """Return the number of pods scored by the running extenders."""
-        total = 0.0
-        for pod in self.pods("extender"):
-            # From inside the pod: the NetworkPolicy blocks the API server's proxy.
-            asked = ("--namespace", NAMESPACE, "--", "python", "-c", _ASKS_ITSELF)
-            text = self.cluster.kubectl("exec", pod["metadata"]["name"], *asked)
-            lines = [line for line in text.splitlines() if line.startswith(_SCORED)]
-            total += sum(float(line.rpartition(" ")[2]) for line in lines)
-        return total
+        return sum(each[_SCORED] for each in self._extenders_metrics())
+
+    def unscored(self) -> float:
+        """Return the number of our pods that were bound and that no running extender has scored.
+
+        Each extender sees all bindings since it started.
+        """
+        counted = self._extenders_metrics()
+        bound = max(each[_BOUND_SCORED] + each[_BOUND_UNSCORED] for each in counted)
+        return bound - sum(each[_BOUND_SCORED] for each in counted)
+
+    def _extenders_metrics(self) -> list[dict[str, float]]:
+        """Return the samples of each running extender, by name with labels."""
+        # From inside the pod: the NetworkPolicy blocks the API server's proxy.
+        asked = ("--namespace", NAMESPACE, "--", "python", "-c", _ASKS_ITSELF)
+        texts = [
+            self.cluster.kubectl("exec", pod["metadata"]["name"], *asked)
+            for pod in self.pods("extender")
+        ]
+        return [samples(text) for text in texts]
 
     def restarts(self) -> dict[str, int]:
         """Return the restarts of the release's containers, by pod."""
@@ -95,6 +109,12 @@ class ChartRelease:
 
     def _all_pods(self) -> list[dict[str, Any]]:
         return self.cluster.list("pods", NAMESPACE, f"app.kubernetes.io/part-of={NAME}")
+
+
+def samples(exposition: str) -> dict[str, float]:
+    """Return the samples of a metrics page, by name with labels."""
+    lines = [line for line in exposition.splitlines() if line and not line.startswith("#")]
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
 def is_ready(pod: dict[str, Any]) -> bool:

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 import pytest_asyncio
+from structlog.testing import capture_logs
 
 from greensched_core import labels
 from greensched_core.errors import TaskEnded
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_core.lateness import LATE_AFTER_S
 from greensched_extender.__main__ import Process as Extender
 from greensched_extender.settings import ExtenderSettings
 from greensched_operator.controller.controller_process import ControllerProcess
@@ -314,7 +316,7 @@ async def test_nothing_is_held_for_who_could_not_start_it(
         await place.until(shows_it, "its own metric tells")
 
 
-async def test_who_cannot_get_ready_says_so_in_an_event_of_its_pod(
+async def test_who_cannot_get_ready_says_so_in_log_readiness_and_an_event_within_30_s(
     place: Place, account: Account
 ) -> None:
     """A webhook without a certificate, the others without what they must see or take."""
@@ -335,12 +337,13 @@ async def test_who_cannot_get_ready_says_so_in_an_event_of_its_pod(
         listen_port=0, explain_port=0, pod_name="extender", pod_namespace=place.own, pod_uid="uid"
     )
     http = httpx.AsyncClient(trust_env=False)
-    processes = (
-        Extender(extends, api, http, extends.clock),
+    extender = Extender(extends, api, http, extends.clock)
+    others = (
         WebhookProcess(of("webhook"), api, settings.clock),
         Releaser(of("releaser"), api, settings.clock),
         ControllerProcess(of("controller"), account.place.access, api, settings.clock),
     )
+    processes = (extender, *others)
     running = [asyncio.create_task(each.run(stop)) for each in processes]
 
     async def told() -> dict[str, str]:
@@ -349,11 +352,18 @@ async def test_who_cannot_get_ready_says_so_in_an_event_of_its_pod(
         return events if len(events) == len(processes) else {}
 
     try:
-        events = await place.until(told, "each has told what it waits for")
+        with capture_logs() as lines:
+            events = await place.until(told, "each has told what it waits for")
+        unready = [extender.watches.missing(), *(each.ready() for each in others)]
     finally:
         stop.set()
         await asyncio.gather(*running, return_exceptions=True)
         await http.aclose()
+    assert LATE_AFTER_S < 30
+    logged = [each for each in lines if each["event"] == "not ready"]
+    assert [each["after_s"] for each in logged] == [LATE_AFTER_S] * len(processes)
+    assert all(any(each["reason"] in event for event in events.values()) for each in logged)
+    assert all(unready)
     assert "first list of nodes" in events["extender"]
     assert "Secret" in events["webhook"]
     assert "/apis/batch/v1/jobs" in events["releaser"]

@@ -73,6 +73,20 @@ async def test_a_process_ends_when_one_of_its_tasks_has(place: Place, process: A
             await running
 
 
+@pytest.mark.parametrize(("ends", "other"), [("health", "serving"), ("serving", "health")])
+async def test_a_webhook_ends_when_one_of_its_servers_has(
+    place: Place, ends: str, other: str
+) -> None:
+    with pytest.raises(TaskEnded, match="ended: the server on port"):
+        async with asyncio.timeout(30), place.webhook() as webhook:
+            getattr(webhook, ends).should_exit = True
+
+            async def is_ending() -> bool:
+                return bool(getattr(webhook, other).should_exit)
+
+            await place.until(is_ending, "the webhook ends")
+
+
 async def test_a_controller_that_loses_its_lease_has_not_ended_as_told(place: Place) -> None:
     settings = place.settings.model_copy(update={"lease_duration_s": 1.5})
     process = ControllerProcess(settings, place.access, place.api, settings.clock)
