@@ -57,6 +57,20 @@ def test_every_page_is_reached_from_the_index() -> None:
     assert {named(path) for path in pages - reached} == set()
 
 
+def test_the_pages_name_the_oldest_kubernetes_that_the_chart_takes() -> None:
+    """Every page that says `Kubernetes 1.x or later` says what the chart requires."""
+    chart = (ROOT / "deploy/helm/greensched/Chart.yaml").read_text(encoding="utf-8")
+    (oldest,) = re.findall(r'^kubeVersion: ">=(\d+\.\d+)\.0-0"$', chart, re.MULTILINE)
+    named_by = {
+        named(path): re.findall(r"Kubernetes (\d+\.\d+) or later", path.read_text(encoding="utf-8"))
+        for path in DOCUMENTS
+    }
+    assert {"docs/install.md", "docs/quickstart.md"} <= {
+        page for page, it in named_by.items() if it
+    }
+    assert {version for versions in named_by.values() for version in versions} == {oldest}
+
+
 def test_every_page_is_once_in_the_sites_navigation() -> None:
     shown = navigation()
     pages = {named(path) for path in DOCUMENTS if "tests" not in path.relative_to(ROOT).parts}
