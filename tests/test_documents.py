@@ -71,6 +71,24 @@ def test_the_pages_name_the_oldest_kubernetes_that_the_chart_takes() -> None:
     assert {version for versions in named_by.values() for version in versions} == {oldest}
 
 
+def test_every_folder_and_file_in_the_table_of_the_architecture_is_there() -> None:
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)/` \| (.*) \| (.*) \|$", text, re.MULTILINE)
+    assert len(rows) > 5
+    missing = [
+        f"{folder}/{place}"
+        for folder, what, start in rows
+        for place in re.findall(r"`([\w./]+(?:/|\.\w+))`", what + start)
+        if not any((home / place).exists() for home in homes(ROOT / folder))
+    ]
+    assert missing == []
+
+
+def homes(folder: Path) -> list[Path]:
+    """Return where a component's files lie: in its folder, or in the package in it."""
+    return [folder, *folder.glob("greensched_*")]
+
+
 def test_every_page_is_once_in_the_sites_navigation() -> None:
     shown = navigation()
     pages = {named(path) for path in DOCUMENTS if "tests" not in path.relative_to(ROOT).parts}
