@@ -156,7 +156,7 @@ bench-simulator: setup ## Jobs a second, memory and compile time of the simulato
 
 .PHONY: baselines
 baselines: setup ## Every policy on every scenario of the gallery, ten seeds, into docs/baselines.md
-	@$(BIN)/python -m benchmarks.baselines
+	@$(BIN)/python -m benchmarks.baselines $(ARGS)
 
 .PHONY: bench-extender
 bench-extender: setup ## Throughput, latency, start and memory of the extender, into build/bench/extender.json

@@ -3,14 +3,15 @@
 The text above the page's marker stays; the tables below it are rewritten.
 """
 
+import argparse
 import os
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.bench_cluster import ROOT, machine
+from benchmarks.bench_cluster import machine
+from benchmarks.command_line import ROOT, parse, result_file
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
 from greensched_simulator.policy import BASELINE, Policy, policies_named, policy_named
 from greensched_simulator.results.cells import Cell, Row, change_cell, count, short
@@ -33,40 +34,50 @@ from greensched_simulator.world.scenario_loading import load_scenario
 PAGE = ROOT / "docs/baselines.md"
 MARKER = "<!-- Written by `make baselines` from here on; changes by hand are lost. -->"
 GALLERY = ROOT / "examples/scenarios"
-SEEDS = tuple(range(1, 11))
+SEEDS = 10
+_SMALLEST = {"scenarios": ["hydro-and-coal"], "policies": f"{BASELINE},planned-window", "seeds": 2}
 DATA = ROOT.parent / "shared" / "data"
 _FIGURES = (("energy", ENERGY), ("cost", COST), ("carbon", CARBON))
 
 
 def main() -> None:
-    """Run the gallery and write the page."""
+    """Run the gallery, with `--smallest` one scenario of it, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.set_defaults(
+        scenarios=sorted(file.stem for file in GALLERY.glob("*.yaml")), policies="all", seeds=SEEDS
+    )
+    given = parse(parser, _SMALLEST)
     warnings.simplefilter("ignore")
     os.environ.setdefault("GREENSCHED_DATA", str(DATA))
-    gallery = {file.stem: _run(file) for file in sorted(GALLERY.glob("*.yaml"))}
+    gallery = {name: _run(name, given.policies, given.seeds) for name in given.scenarios}
     written = PAGE.read_text(encoding="utf-8").partition(MARKER)[0]
-    PAGE.write_text(written + MARKER + "\n\n" + "\n".join(_lines(gallery)) + "\n", encoding="utf-8")
-    print(f"wrote {PAGE.relative_to(ROOT)}")
+    page = result_file("baselines", given, ".md") if given.smallest else PAGE
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(written + MARKER + "\n\n" + "\n".join(_lines(gallery)) + "\n", encoding="utf-8")
+    print(f"written to {page.relative_to(ROOT)}")
 
 
-def _run(file: Path) -> Results:
-    scenario = load_scenario(file)
-    policies = policies_named("all", scenario.able)
+def _run(name: str, named: str, seed_count: int) -> Results:
+    scenario = load_scenario(GALLERY / f"{name}.yaml")
+    policies = policies_named(named, scenario.able)
+    seeds = tuple(range(1, seed_count + 1))
     outcomes: dict[Policy, list[Outcome]] = {policy: [] for policy in policies}
-    for done in compare(scenario, policies, SEEDS, lambda policy, seed: None):
+    for done in compare(scenario, policies, seeds, lambda policy, seed: None):
         for policy, outcome in zip(policies, done.outcomes, strict=True):
             outcomes[policy].append(outcome)
-        print(f"{file.stem}: seed {done.world.seed}", flush=True)
+        print(f"{name}: seed {done.world.seed}", flush=True)
     return Results(
         policies,
         policy_named(BASELINE),
-        SEEDS,
+        seeds,
         {key: tuple(each) for key, each in outcomes.items()},
     )
 
 
 def _lines(gallery: dict[str, Results]) -> Iterator[str]:
+    seeds = next(iter(gallery.values())).seeds
     yield (
-        f"{len(SEEDS)} seeds ({SEEDS[0]} to {SEEDS[-1]}); {machine()['cpu']}, Python "
+        f"{len(seeds)} seeds ({seeds[0]} to {seeds[-1]}); {machine()['cpu']}, Python "
         f"{machine()['python']}. Changes are against `{BASELINE}`, paired by seed, ± half the 95 % "
         "interval (Student's t); bold where the whole interval is on the better side of zero, *in "
         "italics* where it is on the worse."

@@ -1,7 +1,6 @@
 """The cluster of the extender's benchmarks: a real control plane with plain nodes."""
 
 import asyncio
-import json
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ import httpx
 import msgspec
 import yaml
 
+from benchmarks.command_line import ROOT
 from greensched_core import labels
 from greensched_core.kubernetes_api import ApiClient
 from greensched_testbed.components import ControlPlaneOptions
@@ -23,7 +23,6 @@ from greensched_testbed.nodes import EqualNodes
 from greensched_testbed.ports import free_port, free_ports
 from greensched_testbed.processes import start_process
 
-ROOT = Path(__file__).parents[1]
 CHART = ROOT / "deploy/helm/greensched"
 NAMESPACE = "bench"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
@@ -273,9 +272,3 @@ def machine() -> dict[str, str]:
         "memory_gib": f"{memory_kib / 2**20:.0f}",
         "python": sys.version.split()[0],
     }
-
-
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write figures with sorted keys, so that two runs can be compared."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n")

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,15 +12,27 @@ from greensched_simulator.environments.single import GreenSchedEnv
 from greensched_simulator.environments.vector import GreenSchedVectorEnv
 from greensched_simulator.world.world import World
 
-_TURNS = 7
 _JOBS = 1_000  # of an episode
 _WORLDS = 16
-_STEPS = 20_000  # per turn of one environment
-_MANY, _MANY_STEPS = 256, 400  # environments, steps of each per turn
+_MANY = 256  # environments
 _THREADS = 2
 
 
-def environment_figures(make: Callable[[int, int], World], policy: str) -> dict[str, Any]:
+class Effort(NamedTuple):
+    """How long the environments are timed."""
+
+    turns: int
+    steps: int  # per turn of one environment
+    steps_of_each: int  # per turn of many
+
+
+FULL = Effort(turns=7, steps=20_000, steps_of_each=400)
+SMALLEST = Effort(turns=1, steps=100, steps_of_each=4)
+
+
+def environment_figures(
+    make: Callable[[int, int], World], policy: str, effort: Effort
+) -> dict[str, Any]:
     """Time one environment of 100 nodes, and 256 of 64; `make` takes nodes and jobs.
 
     Random choice of actions takes part of the time. First each job is placed on arrival, then also
@@ -31,12 +43,13 @@ def environment_figures(make: Callable[[int, int], World], policy: str) -> dict[
         nodes: _episodes(make(nodes, _WORLDS * _JOBS), can_wait=False) for nodes in (64, 100)
     }
     waiting = _episodes(make(64, _WORLDS * _JOBS), can_wait=True)
+    two, one = (effort, _THREADS), (effort, 1)
     return (
-        _one("env_steps_per_s_100", GreenSchedEnv(at_once[100], where_policy))
-        | _many("venv_steps_per_s", at_once[64], where_policy, "where", _THREADS)
-        | _many("venv_steps_per_s_1_thread", at_once[64], where_policy, "where", 1)
-        | _many("venv_steps_per_s_waiting", waiting, policy, "where", _THREADS)
-        | _many("venv_steps_per_s_when", waiting, policy, "when", _THREADS)
+        _one("env_steps_per_s_100", GreenSchedEnv(at_once[100], where_policy), effort)
+        | _many("venv_steps_per_s", at_once[64], where_policy, "where", *two)
+        | _many("venv_steps_per_s_1_thread", at_once[64], where_policy, "where", *one)
+        | _many("venv_steps_per_s_waiting", waiting, policy, "where", *two)
+        | _many("venv_steps_per_s_when", waiting, policy, "when", *two)
     )
 
 
@@ -53,35 +66,35 @@ def _episodes(world: World, *, can_wait: bool) -> list[World]:
     return found
 
 
-def _one(name: str, env: GreenSchedEnv) -> dict[str, Any]:
+def _one(name: str, env: GreenSchedEnv, effort: Effort) -> dict[str, Any]:
     dice, rates = np.random.default_rng(1), []
     _, info = env.reset(seed=1)
-    for turn in range(_TURNS + 1):
+    for turn in range(effort.turns + 1):
         began = time.perf_counter()
-        for _ in range(_STEPS):
+        for _ in range(effort.steps):
             *_, is_over, _, info = env.step(int(dice.random() * info["candidates"]))
             if is_over:
                 _, info = env.reset()
         if turn:  # the first turn warms up
-            rates.append(_STEPS / (time.perf_counter() - began))
+            rates.append(effort.steps / (time.perf_counter() - began))
     shape = env.observation_space["candidates"].shape  # type: ignore[index]  # it is a Dict
     return _report(name, rates, f"one environment, {shape}, through Gymnasium")
 
 
 def _many(
-    name: str, worlds: list[World], policy: str, head: Any, threads: int
+    name: str, worlds: list[World], policy: str, head: Any, effort: Effort, threads: int
 ) -> dict[str, Any]:  # fmt: skip
     env = GreenSchedVectorEnv(
         worlds, policy, head, num_envs=_MANY, threads=threads, copies=False
     )  # fmt: skip
     dice, rates = np.random.default_rng(1), []
     *_, info = env.reset(seed=1)
-    for turn in range(_TURNS + 1):
+    for turn in range(effort.turns + 1):
         began = time.perf_counter()
-        for _ in range(_MANY_STEPS):
+        for _ in range(effort.steps_of_each):
             *_, info = env.step((dice.random(_MANY) * info["candidates"]).astype(np.int64))
         if turn:
-            rates.append(_MANY * _MANY_STEPS / (time.perf_counter() - began))
+            rates.append(_MANY * effort.steps_of_each / (time.perf_counter() - began))
     env.close()
     shape = env.single_observation_space["candidates"].shape  # type: ignore[index]  # it is a Dict
     return _report(
@@ -92,6 +105,6 @@ def _many(
 def _report(name: str, rates: list[float], what: str) -> dict[str, Any]:
     print(
         f"{name}: {median(rates):,.0f} steps/s ({min(rates):,.0f} – {max(rates):,.0f}; "
-        f"{_TURNS} turns): {what}"
+        f"{len(rates)} turns): {what}"
     )
     return {name: median(rates), f"{name}_turns": rates}

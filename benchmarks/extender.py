@@ -10,27 +10,52 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from benchmarks import latency, sampling, startup, throughput
-from benchmarks.bench_cluster import (
-    ROOT,
-    groups,
-    install_accounts,
-    machine,
-    options,
-    write_json,
-)
+from benchmarks.bench_cluster import groups, install_accounts, machine, options
+from benchmarks.command_line import parse, result_file, write_json
 from greensched_core.kubernetes_api import ApiClient
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.nodes import create_nodes
 
-RESULT = ROOT / "build/bench/extender.json"
 Result = TypeVar("Result")
 _RATIOS = (
     ("ratio_noop", "onnx", "noop"),
     ("ratio_none", "onnx", "none"),
     ("ratio_floor_noop", "floor", "noop"),
+)
+
+
+class Size(NamedTuple):
+    """How large a cluster each part has; nodes come in multiples of 16."""
+
+    throughput_nodes: tuple[int, ...]
+    sampling_nodes: int
+    profiles: tuple[str, ...]  # of `sampling.TURNS`
+    loads: tuple[tuple[int, float], ...]  # names, and requests a second; the most names first
+    recorded_events: int
+    startup_nodes: int
+    startup_pods: int
+
+
+_FULL = Size(
+    throughput_nodes=(1_000, 5_000),
+    sampling_nodes=1_000,
+    profiles=tuple(sampling.TURNS),
+    loads=((5_000, 50.0), (420, 200.0)),
+    recorded_events=latency.RECORDED_EVENTS,
+    startup_nodes=5_000,
+    startup_pods=20_000,
+)
+_SMALLEST = Size(
+    throughput_nodes=(16,),
+    sampling_nodes=16,
+    profiles=("onnx_10pct",),
+    loads=((16, 50.0),),
+    recorded_events=200,
+    startup_nodes=16,
+    startup_pods=16,
 )
 
 
@@ -46,27 +71,27 @@ def main() -> None:
         default=["throughput", "sampling", "latency", "startup"],
         metavar="PART",
     )
-    given = parser.parse_args()
+    parser.set_defaults(size=_FULL)
+    given = parse(parser, {"turns": 1, "pods": 20, "seconds": 1.0, "size": _SMALLEST})
     figures: dict[str, Any] = {"machine": machine(), "turns": given.turns, "pods": given.pods}
     print(f"machine: {figures['machine']}")
     if "throughput" in given.only:
-        figures |= _throughput(given.turns, given.pods)
+        figures |= _throughput(given.turns, given.pods, given.size)
     if "sampling" in given.only:
-        figures |= _sampling(min(3, given.turns), given.pods)
+        figures |= _sampling(min(3, given.turns), given.pods, given.size)
     if "latency" in given.only:
-        figures |= _latency(given.turns, given.seconds)
+        figures |= _latency(given.turns, given.seconds, given.size)
     if "startup" in given.only:
-        figures |= _startup(given.turns)
-    write_json(RESULT, figures)
-    print(f"written to {RESULT.relative_to(ROOT)}")
+        figures |= _startup(given.turns, given.size)
+    write_json(result_file("extender", given), figures)
 
 
-def _throughput(turns: int, pods: int) -> dict[str, Any]:
+def _throughput(turns: int, pods: int, of: Size) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     with ControlPlane(options()) as plane:
         install_accounts(plane)
         previous = 0
-        for size in (1_000, 5_000):
+        for size in of.throughput_nodes:
             _create(plane, previous, size)
             previous = size
             print(f"throughput, {size} nodes, {pods} pods of 100m/128Mi a turn:")
@@ -82,18 +107,18 @@ def _throughput(turns: int, pods: int) -> dict[str, Any]:
                 figures[f"{name}_{size}"] = median(ratios)
                 figures[f"{name}_{size}_turns"] = ratios
                 print(f"  {kind}/{other}: {throughput.spread(ratios)}")
-        figures["pods_per_s_hung"] = throughput.one_turn(plane, "hung", 50).pods_per_s
-        print(f"  while the extender hangs: {figures['pods_per_s_hung']:.3g} pods/s (50 pods)")
+        figures["pods_per_s_hung"] = throughput.one_turn(plane, "hung", min(50, pods)).pods_per_s
+        print(f"  while the extender hangs: {figures['pods_per_s_hung']:.3g} pods/s")
     return figures
 
 
-def _sampling(turns: int, pods: int) -> dict[str, Any]:
+def _sampling(turns: int, pods: int, of: Size) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     with ControlPlane(options()) as plane:
         install_accounts(plane)
-        _create(plane, 0, 1_000)
-        print(f"effect of the scheduler's profile, 1000 nodes, {pods} pods, {turns} turns:")
-        found: dict[str, list[sampling.Sampled]] = {name: [] for name in sampling.TURNS}
+        nodes = len(_create(plane, 0, of.sampling_nodes))
+        print(f"effect of the scheduler's profile, {nodes} nodes, {pods} pods, {turns} turns:")
+        found: dict[str, list[sampling.Sampled]] = {name: [] for name in of.profiles}
         for _ in range(turns):
             for name, values in found.items():
                 values.append(sampling.measure(plane, name, pods))
@@ -105,15 +130,15 @@ def _sampling(turns: int, pods: int) -> dict[str, Any]:
     return figures
 
 
-def _latency(turns: int, seconds: float) -> dict[str, Any]:
+def _latency(turns: int, seconds: float, of: Size) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="greensched-bench-") as scratch:
         recording = Path(scratch) / "recording"
         with ControlPlane(options()) as plane:
             install_accounts(plane)
-            names = _create(plane, 0, 5_000)
-            latency.make_recording(plane, names, recording)
-        for count, rate in ((5_000, 50.0), (420, 200.0)):
+            names = _create(plane, 0, of.loads[0][0])
+            latency.make_recording(plane, names, recording, of.recorded_events)
+        for count, rate in of.loads:
             print(f"prioritize, {count} names at {rate:.0f}/s, turns of {seconds:.0f} s:")
             found = latency.measure(
                 recording, names[:count], rate_per_s=rate, turns=turns, seconds=seconds
@@ -126,20 +151,21 @@ def _latency(turns: int, seconds: float) -> dict[str, Any]:
     return figures
 
 
-def _startup(turns: int) -> dict[str, Any]:
+def _startup(turns: int, of: Size) -> dict[str, Any]:
     with ControlPlane(options()) as plane:
         install_accounts(plane)
-        names = _create(plane, 0, 5_000)
-        sizes = startup.fill_now(plane, names, 20_000)
+        names = _create(plane, 0, of.startup_nodes)
+        sizes = startup.fill_now(plane, names, of.startup_pods)
         starts = startup.measure(plane, turns)
     ready = [each.ready_s for each in starts]
     memory = [each.peak_rss_mib for each in starts]
-    print(f"start to ready, 5000 nodes of {sizes['node']} B and 20000 pods of {sizes['pod']} B:")
+    print(f"start to ready, {of.startup_nodes} nodes of {sizes['node']} B and {of.startup_pods} "
+          f"pods of {sizes['pod']} B:")  # fmt: skip
     print(f"  {throughput.spread(ready)} s, peak {throughput.spread(memory)} MiB")
     return {
-        "ready_s_5000": median(ready),
-        "ready_s_5000_turns": ready,
-        "rss_mib_5000": max(memory),
+        f"ready_s_{of.startup_nodes}": median(ready),
+        f"ready_s_{of.startup_nodes}_turns": ready,
+        f"rss_mib_{of.startup_nodes}": max(memory),
         "node_bytes": sizes["node"],
         "pod_bytes": sizes["pod"],
     }

@@ -11,17 +11,20 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.bench_cluster import ROOT, machine, write_json
+from benchmarks.bench_cluster import machine
+from benchmarks.command_line import ROOT, parse, result_file, write_json
 from benchmarks.house_sizes import named, sizes_of, verbs_of
 
-RESULT = ROOT / "build/bench/house.json"
 VERBS = ("status", "report", "explain")
 EXTRA = "cli"  # installs the command line for a cluster
 TURNS = 7
+# The installation asks a package index.
+_SMALLEST = {"turns": 1, "only": ("sizes", "duplicates", "imports")}
 LONGEST_FUNCTION = 40
 MOST_PARAMETERS = 7
 RUN_OF_LINES = 6
@@ -34,15 +37,16 @@ def main() -> None:
     """Run the parts named on the command line, all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", default=tuple(_PARTS), choices=tuple(_PARTS))
-    given = parser.parse_args()
+    parser.add_argument("--turns", type=int, default=TURNS, help="of each --help")
+    given = parse(parser, _SMALLEST)
+    parts = _PARTS | {"imports": partial(measure_imports, given.turns)}
     figures: dict[str, Any] = {"machine": machine()}
     for part in given.only:
-        figures |= _PARTS[part]()
+        figures |= parts[part]()
     for name, value in figures.items():
         if isinstance(value, float | int):
             print(f"{name}: {value:.4g}")
-    write_json(RESULT, figures)
-    print(f"written to {RESULT.relative_to(ROOT)}")
+    write_json(result_file("house", given), figures)
 
 
 def measure_sizes() -> dict[str, Any]:
@@ -100,13 +104,13 @@ def runs_that_stand_twice(paths: Sequence[Path]) -> list[tuple[Place, Place]]:
     return runs
 
 
-def measure_imports() -> dict[str, Any]:
+def measure_imports(turns: int = TURNS) -> dict[str, Any]:
     """Return the wall seconds of the slowest --help, as the median of seven turns."""
     greensched = Path(sys.executable).with_name("greensched")
     medians = {}
     for verb in VERBS:
         took = []
-        for _ in range(TURNS):
+        for _ in range(turns):
             began = time.perf_counter()
             subprocess.run([greensched, verb, "--help"], check=True, capture_output=True)
             took.append(time.perf_counter() - began)
@@ -135,7 +139,7 @@ def measure_install() -> dict[str, Any]:
     return {"cli_install_mib": size / _MIB}
 
 
-_PARTS = {
+_PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "sizes": measure_sizes,
     "duplicates": measure_duplicates,
     "imports": measure_imports,

@@ -20,7 +20,8 @@ from pathlib import Path
 import httpx
 import msgspec
 
-from benchmarks.bench_cluster import NODE_ZONES, PODS, ROOT, at_once, extender_process, pod
+from benchmarks.bench_cluster import NODE_ZONES, PODS, at_once, extender_process, pod
+from benchmarks.command_line import ROOT
 from benchmarks.http_load import Timing, open_loop, post
 from benchmarks.recorded_api import record
 from greensched_core.kubernetes_api import ApiClient
@@ -33,7 +34,7 @@ from greensched_testbed.ports import free_port
 from greensched_testbed.processes import start_process
 
 EVENTS_PER_S = 500.0
-_RECORDED_EVENTS = 6_000
+RECORDED_EVENTS = 6_000
 _LIVES_AT_ONCE = 200  # pods
 _WARM_UP_S = 5.0
 _WIRE = ROOT / "tests/golden/extender/prioritize.json"
@@ -89,13 +90,13 @@ def _sent(recording: Path) -> int | None:
     return int(reply.content)
 
 
-def make_recording(plane: ControlPlane, nodes: Sequence[str], folder: Path) -> None:
-    """Record what the API server sends to an extender about nodes, grid and pods."""
+def make_recording(plane: ControlPlane, nodes: Sequence[str], folder: Path, events: int) -> None:
+    """Record what the API server sends to an extender about nodes, grid and `events` of pods."""
 
     async def run() -> None:
         async with ApiClient(plane.access) as client:
             await publish_grid(client, _grid(), starts_at=time.time(), wall_s_per_workload_s=1.0)
-            await record(client, folder, _RECORDED_EVENTS, _live_pods(client, nodes))
+            await record(client, folder, events, _live_pods(client, nodes))
 
     folder.mkdir(parents=True)
     asyncio.run(run())
@@ -118,7 +119,7 @@ def _grid() -> dict[str, Sequence[SyntheticSlot]]:
 async def _live_pods(client: ApiClient, nodes: Sequence[str]) -> None:
     """Create, run and delete pods, 200 at a time."""
     places = itertools.cycle(nodes)
-    for turn in range(_RECORDED_EVENTS):
+    for turn in itertools.count():
         names = [f"life-{turn}-{number}" for number in range(_LIVES_AT_ONCE)]
         bound = (pod(name, scheduler="bench", node=next(places)) for name in names)
         await at_once([partial(client.create, PODS, each) for each in bound])

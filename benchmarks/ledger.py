@@ -16,7 +16,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks.bench_cluster import ROOT, machine
+from benchmarks.bench_cluster import machine
+from benchmarks.command_line import ROOT, parse, result_file, write_json
 from greensched_core.clock import WallClock
 from greensched_core.errors import BadInput
 from greensched_core.ledger_records import Amounts, LedgerRecord, LossReason, Subject, What
@@ -28,40 +29,41 @@ _RECORDS = 100_000
 _TICK_S = 0.002
 _IDLE_TICKS = 1_000
 _PER_TICK = 20  # 10,000 decisions a second, more than any database here can take
-_OUT = ROOT / "build/bench/ledger.json"
+_SMALLEST = {"records": 1_000}
 
 
 def main(arguments: list[str]) -> None:
     """Measure both databases, or the one named in `arguments`, and print the figures."""
     parser = argparse.ArgumentParser(prog="make bench-ledger", description=__doc__)
     parser.add_argument("database", nargs="?", help="a file, or the DSN of a PostgreSQL server")
-    if database := parser.parse_args(arguments).database:
-        print(json.dumps(asyncio.run(_measured(database))))
+    parser.add_argument("--records", type=int, default=_RECORDS, help="written to each database")
+    given = parse(parser, _SMALLEST, arguments)
+    if given.database:
+        print(json.dumps(asyncio.run(_measured(given.database, given.records))))
         return
-    figures: dict[str, Any] = {"records": _RECORDS, "machine": machine()}
+    figures: dict[str, Any] = {"records": given.records, "machine": machine()}
     with tempfile.TemporaryDirectory() as folder:
-        figures["sqlite"] = _in_process(str(Path(folder) / "ledger.db"))
+        figures["sqlite"] = _in_process(str(Path(folder) / "ledger.db"), given.records)
         figures["sqlite"]["file_mib"] = _mib(sum(f.stat().st_size for f in Path(folder).iterdir()))
     try:
         with PostgresServer() as server:
-            figures["postgresql"] = _in_process(server.url)
+            figures["postgresql"] = _in_process(server.url, given.records)
     except BadInput as fault:
         figures["postgresql"] = str(fault)
-    _OUT.parent.mkdir(parents=True, exist_ok=True)
-    _OUT.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(figures, indent=2))
+    write_json(result_file("ledger", given), figures)
 
 
-def _in_process(database: str) -> dict[str, Any]:
+def _in_process(database: str, records: int) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.ledger", database],
+        [sys.executable, "-m", "benchmarks.ledger", database, "--records", str(records)],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-async def _measured(database: str) -> dict[str, Any]:
+async def _measured(database: str, records: int) -> dict[str, Any]:
     lost: dict[LossReason, int] = {}
     limits = WriterLimits()
     store = LedgerStore(database)
@@ -73,7 +75,7 @@ async def _measured(database: str) -> dict[str, Any]:
     writer.start()
     idle_late_s = [await _late_s() for _ in range(_IDLE_TICKS)]
     started, late_s, calls_s = perf_counter(), [], []
-    for number in range(_RECORDS):
+    for number in range(records):
         record = _record(number)
         while writer.waiting >= limits.most_waiting:
             await asyncio.sleep(_TICK_S)
@@ -88,9 +90,9 @@ async def _measured(database: str) -> dict[str, Any]:
     begun = perf_counter()
     read = sum(1 for _ in store.records(0.0))
     return {
-        "records_per_s": round(_RECORDS / seconds),
+        "records_per_s": round(records / seconds),
         "read_records_per_s": round(read / (perf_counter() - begun)),
-        "lost": sum(lost.values()) + _RECORDS - read,
+        "lost": sum(lost.values()) + records - read,
         "write_call_p99_us": round(_p99(calls_s) * 1e6, 1),
         "loop_late_idle_p99_ms": round(_p99(idle_late_s) * 1e3, 2),
         "loop_late_p99_ms": round(_p99(late_s) * 1e3, 2),

@@ -92,7 +92,7 @@ class Measured:
         }
 
 
-def day_world(jobs: int = JOBS, longest_s: float = LONGEST_S) -> World:
+def day_world(jobs: int, longest_s: float) -> World:
     """Return the scenario's world with its first `jobs` jobs of at most `longest_s` runtime."""
     world = build_world(load_scenario(SCENARIO))
     kept = np.flatnonzero(world.jobs.runtime_s <= longest_s)[:jobs]

@@ -27,13 +27,13 @@ WORK = "held"
 ZONES = ("DE", "FR", "PL")
 REVIEWS_PER_S = 100.0
 _HOUR_S = 3600.0
-_REPLANS = 5  # measured in sequence
+REPLANS = 5  # measured in sequence
 _TIMEOUT_S = 300.0
 Say = Callable[[str], None]
 
 
-def measure(held: int, seconds: float, say: Say) -> dict[str, Any]:
-    """Return the figures of planning `held` Jobs, and of the webhook during replans."""
+def measure(held: int, replans: int, seconds: float, say: Say) -> dict[str, Any]:
+    """Return the figures of `replans` replans of `held` Jobs, and of the webhook meanwhile."""
     options = ControlPlaneOptions(
         kwok=False,
         scheduler=False,
@@ -49,7 +49,7 @@ def measure(held: int, seconds: float, say: Say) -> dict[str, Any]:
         say(f"{held} held Jobs, {len(ZONES)} zones, 48 h of quarter hours")
         processes.start("controller")
         processes.start("webhook")
-        figures = _replans(plane, processes, held, say)
+        figures = _replans(plane, processes, held, replans, say)
         processes.wait_until_called(WORK)
         figures |= _reviews(plane, processes, seconds, say)
         for name in ("webhook", "controller"):
@@ -121,7 +121,7 @@ def _wave(ahead_s: float, zone: int) -> float:
 
 
 def _replans(
-    plane: ControlPlane, processes: OperatorProcesses, held: int, say: Say
+    plane: ControlPlane, processes: OperatorProcesses, held: int, replans: int, say: Say
 ) -> dict[str, Any]:
     """Measure replans after the first plan, each caused by a shifted forecast."""
     _until(
@@ -131,7 +131,7 @@ def _replans(
     _settled(processes)
     process = psutil.Process(processes.pid("controller"))
     took_s, writes = [], []
-    for turn in range(1, _REPLANS + 1):
+    for turn in range(1, replans + 1):
         before = _counts(processes)
         asyncio.run(_shift_forecast(plane, shift_s=turn * 600.0))
         _until(lambda count=before[0]: _counts(processes)[0] > count, "a replan")  # type: ignore[misc]  # bound early

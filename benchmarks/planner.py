@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.bench_cluster import ROOT, machine, write_json
+from benchmarks.bench_cluster import machine
+from benchmarks.command_line import parse, result_file, write_json
 from greensched_policies.costs.cost import Floats, WorkloadColumns
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.learned.bundle import load_bundle
@@ -28,7 +29,7 @@ from greensched_policies.planning.start_blocks import StartRequest
 from greensched_policies.rules.catalogue import WHEN_RULES
 from greensched_simulator.formats.synthetic_grid import SHAPES, SLOT_S, synthetic_slots
 
-RESULT = ROOT / "build/bench/planner.json"
+_SMALLEST = {"workloads": 20, "turns": 1}
 HEAD = "onnx"
 _DAY_S = 86_400.0
 _SPEEDS = np.array([1.0, 0.8, 1.25])  # of the zones' nodes
@@ -44,7 +45,7 @@ def main() -> None:
     parser.add_argument("--workloads", type=int, default=10_000)
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--only", nargs="*", default=["run-now", "planned-window", HEAD])
-    given = parser.parse_args()
+    given = parse(parser, _SMALLEST)
     figures: dict[str, Any] = {"machine": machine(), "workloads": given.workloads}
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     print(
@@ -55,7 +56,7 @@ def main() -> None:
     world = _world(given.workloads)
     for name in given.only:
         figures |= _timed(name, world, given.turns)
-    write_json(RESULT, figures)
+    write_json(result_file("planner", given), figures)
 
 
 World = tuple[Floats, Floats, Floats]  # cores, reference runtimes and slack in seconds

@@ -7,16 +7,16 @@ from threading import Thread
 import numpy as np
 from numba import njit
 
-_TIMES, _TURNS = 50_000_000, 7
+_TIMES = 50_000_000
 
 
-def second_core_ratio() -> float:
+def second_core_ratio(turns: int) -> float:
     """Return the arithmetic of two threads by that of one: 2 if two cores are free.
 
     A virtual machine's cores may be two hardware threads of one core, or in use by others.
     """
     _computing_s(1, times=1)  # compile first
-    alone_s, both_s = zip(*((_computing_s(1), _computing_s(2)) for _ in range(_TURNS)), strict=True)
+    alone_s, both_s = zip(*((_computing_s(1), _computing_s(2)) for _ in range(turns)), strict=True)
     return float(2.0 * median(alone_s) / median(both_s))
 
 

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.bench_cluster import ROOT, machine, write_json
-from benchmarks.environments import environment_figures
+from benchmarks import environments
+from benchmarks.bench_cluster import machine
+from benchmarks.command_line import ROOT, parse, result_file, write_json
 from benchmarks.second_core import second_core_ratio
 from greensched_simulator.formats.traces import load_trace
 from greensched_simulator.phase_jobs.phases import Phase, PhasedJob
@@ -34,7 +35,6 @@ from greensched_simulator.scenario.model import Scenario
 from greensched_simulator.world.scenario_loading import parse_scenario
 from greensched_simulator.world.world import World, build_world
 
-RESULT = ROOT / "build/bench/simulator.json"
 DATA = Path(os.environ.get("GREENSCHED_DATA") or ROOT.parent / "shared" / "data")
 ZONES = ("DE-LU", "US-CAL-CISO", "GB", "AU-NSW")
 TRACE = "gaia-cluster-traces/pai-70k.csv.gz"
@@ -44,12 +44,18 @@ BOUNDED = ("run-now+spread", "planned-window+weighted-cost", "cheapest-window+we
 LOAD = 0.7
 _CORES = os.cpu_count() or 1  # policies that run at a time, as in `compare`
 _TRACE_JOBS = 70_000
-_SHIFT_TURNS = 7
-_PLAN_TURNS = 7
 _PLAN_FROM = 17_520  # the first hour of 2023
-_PLAN_SLOTS, _PLANNED_SLOTS = 5_000, 800
+_PLAN_SLOTS = 5_000
 # nodes, jobs, turns
 SIZES = ((100, 140_000, 5), (300, 140_000, 3), (1_000, 140_000, 5), (10_000, 1_000_000, 1))
+_FULL = {
+    "sizes": SIZES, "turns": 7, "bounded_jobs": 1_000, "planned_slots": 800,
+    "effort": environments.FULL, "compiles": True,
+}  # fmt: skip
+_SMALLEST = {
+    "sizes": ((100, 1_000, 1),), "turns": 1, "bounded_jobs": 20, "planned_slots": 20,
+    "effort": environments.SMALLEST, "compiles": False,
+}  # fmt: skip
 
 
 def main() -> None:
@@ -59,39 +65,49 @@ def main() -> None:
     parser.add_argument("--environments", action="store_true", help="only the environments")
     parser.add_argument("--one", type=int, nargs=3, metavar=("NODES", "JOBS", "TURNS"),
                         help=argparse.SUPPRESS)  # fmt: skip
-    given = parser.parse_args()
+    parser.set_defaults(**_FULL)
+    given = parse(parser, _SMALLEST)
     if given.one:
         print(json.dumps(_run(*given.one)))
         return
     figures: dict[str, Any] = {"machine": machine(), "policy": POLICY, "load": LOAD}
     print(f"machine: {figures['machine']}; PAI trace on {', '.join(ZONES)}; {POLICY}")
-    if given.environments:
-        write_json(RESULT, figures | _second_core("before") | _environments())
-        return
+    if given.compiles and not given.environments:
+        figures |= _compilation()
+    figures |= _second_core("before", given.turns)
+    if not given.environments:
+        figures |= _parts(given)
+    figures |= environments.environment_figures(_world, POLICY, given.effort)
+    figures |= _second_core("after", given.turns)
+    write_json(result_file("simulator", given), figures)
+
+
+def _compilation() -> dict[str, Any]:
+    """Time the first run of all, which compiles the engine."""
     with tempfile.TemporaryDirectory() as cache:
         cold = _in_process((100, 1_000, 1), {"XDG_CACHE_HOME": cache})
-    figures["compile_s"] = cold["first_s"]
     print(f"first run, with compilation: {cold['first_s']:.1f} s")
-    figures |= _second_core("before")
-    for size in SIZES:
+    return {"compile_s": cold["first_s"]}
+
+
+def _parts(given: argparse.Namespace) -> dict[str, Any]:
+    """Measure all but compilation and the environments."""
+    figures: dict[str, Any] = {}
+    for size in given.sizes:
         if not given.nodes or size[0] in given.nodes:
             figures |= _report(size, _in_process(size, {}))
-    figures |= _second_core("between") | _shifts() | _bound() | _phase_plans() | _environments()
-    write_json(RESULT, figures)
+    figures |= _second_core("between", given.turns) | _shifts(given.turns)
+    return figures | _bound(given.bounded_jobs) | _phase_plans(given.planned_slots, given.turns)
 
 
-def _environments() -> dict[str, Any]:
-    return environment_figures(_world, POLICY) | _second_core("after")
-
-
-def _second_core(when: str) -> dict[str, Any]:
+def _second_core(when: str, turns: int) -> dict[str, Any]:
     """Report what the second core adds now, since other load may share the machine."""
-    ratio = second_core_ratio()
+    ratio = second_core_ratio(turns)
     print(f"two threads do {ratio:.2f} times the arithmetic of one ({when})")
     return {f"second_core_ratio_{when}": ratio}
 
 
-def _shifts() -> dict[str, Any]:
+def _shifts(turns: int) -> dict[str, Any]:
     """Time the analytic rules on the whole trace, each job alone, on Germany's grid."""
     tasks = load_trace(DATA / TRACE, time_unit="h").tasks
     jobs = gaia.GaiaJobs(
@@ -101,28 +117,28 @@ def _shifts() -> dict[str, Any]:
     )
     carbon = gaia.Carbon(gaia.read_column(DATA, "DE-LU"))
     rates = []
-    for _ in range(_SHIFT_TURNS):
+    for _ in range(turns):
         began = time.perf_counter()
         for name in SHIFTS:
             gaia.shift(name, jobs, carbon)
         rates.append(len(SHIFTS) * len(tasks) / (time.perf_counter() - began))
     print(
         f"{', '.join(SHIFTS)}, {len(tasks):,} jobs each: {median(rates):,.0f} decisions/s "
-        f"({min(rates):,.0f} – {max(rates):,.0f}; {_SHIFT_TURNS} turns)"
+        f"({min(rates):,.0f} – {max(rates):,.0f}; {turns} turns)"
     )
     return {"shift_decisions_per_s": median(rates), "shift_decisions_per_s_turns": rates}
 
 
-def _bound() -> dict[str, Any]:
-    """Time the bounds of energy, carbon and cost of 1,000 jobs over a week in four zones."""
-    world = build_world(_bounded_scenario())
+def _bound(jobs: int) -> dict[str, Any]:
+    """Time the bounds of energy, carbon and cost of `jobs` jobs over a week in four zones."""
+    world = build_world(_bounded_scenario(jobs))
     policies = [policy_named(name) for name in BOUNDED]
     for policy in policies:
         simulate(world, policy)  # compile and load first
     began = time.perf_counter()
     found = bounded(world, policies, slot_s=3600.0)
     seconds = time.perf_counter() - began
-    figures: dict[str, Any] = {"bound_s_1000_jobs": seconds}
+    figures: dict[str, Any] = {f"bound_s_{jobs}_jobs": seconds}
     print(f"bounds of {world.jobs.arrival_s.size:,} jobs, 7 days, 4 zones: {seconds:.1f} s")
     for figure in found.figures:
         best = min(figure.runs, key=lambda run: run.total)
@@ -135,36 +151,38 @@ def _bound() -> dict[str, Any]:
     return figures
 
 
-def _phase_plans() -> dict[str, Any]:
-    """Time the plan of an 800-hour job within 5,000 hours, with a checkpoint about every hour.
+def _phase_plans(planned_slots: int, turns: int) -> dict[str, Any]:
+    """Time the plan of a job of `planned_slots` hours within 5,000, with a checkpoint each hour.
 
     Its phases take an hour each, or each a different length. With different lengths hardly any two
     suspended runs are at the same place when a slot begins.
     """
-    boot = Phase("boot", 3600.0, 100.0)
-    whole = [3600.0] * (_PLANNED_SLOTS - 1)
-    odd = [3600.0 + 1.2345 * place for place in range(-399, 400)]  # the same total
+    boot, half = Phase("boot", 3600.0, 100.0), planned_slots // 2
+    whole = [3600.0] * (planned_slots - 1)
+    odd = [3600.0 + 1.2345 * place for place in range(1 - half, half)]  # the same total
     figures: dict[str, Any] = {}
     for name, lengths_s in (("", whole), ("odd_", odd)):
         work = [
             Phase("work", length_s, 150.0 + 50.0 * (place % 4), is_checkpoint=True)
             for place, length_s in enumerate(lengths_s)
         ]
-        figures |= _phase_plan(f"phase_plan_{name}s_5000_slots", PhasedJob((boot,), tuple(work)))
+        job = PhasedJob((boot,), tuple(work))
+        figures |= _phase_plan(f"phase_plan_{name}s_5000_slots", job, turns)
     return figures
 
 
-def _phase_plan(name: str, job: PhasedJob) -> dict[str, Any]:
+def _phase_plan(name: str, job: PhasedJob, turns: int) -> dict[str, Any]:
     carbon = gaia.read_column(DATA, "DE-LU")[_PLAN_FROM : _PLAN_FROM + _PLAN_SLOTS]
-    at_once = cheapest_plan(job, 3600.0, carbon, deadline_slot=_PLANNED_SLOTS)  # also compiles
+    slots = 1 + len(job.work)
+    at_once = cheapest_plan(job, 3600.0, carbon, deadline_slot=slots)  # also compiles
     seconds = []
-    for _ in range(_PLAN_TURNS):
+    for _ in range(turns):
         began = time.perf_counter()
         plan = cheapest_plan(job, 3600.0, carbon)
         seconds.append(time.perf_counter() - began)
     print(
-        f"plan of {_PLANNED_SLOTS} in {_PLAN_SLOTS:,} slots, {len(job.work)} checkpoints ({name}): "
-        f"{median(seconds):.3f} s ({min(seconds):.3f} – {max(seconds):.3f}; {_PLAN_TURNS} turns); "
+        f"plan of {slots} in {_PLAN_SLOTS:,} slots, {len(job.work)} checkpoints ({name}): "
+        f"{median(seconds):.3f} s ({min(seconds):.3f} – {max(seconds):.3f}; {turns} turns); "
         f"{plan.cost:,.0f} g in {len(plan.run_segments)} run segments, {at_once.cost:,.0f} g at "
         f"once"
     )
@@ -240,8 +258,8 @@ def _timed(world: World, policy: Policy, runs: int, turns: int) -> tuple[Outcome
     return outcomes[0], turns_s
 
 
-def _bounded_scenario() -> Scenario:
-    """Return 1,000 synthetic jobs over a week on 20 nodes of two generations in four real grids."""
+def _bounded_scenario(jobs: int) -> Scenario:
+    """Return `jobs` synthetic jobs in a week on 20 nodes of two generations in four real grids."""
     groups = [
         _group(zone, 5) | {"hardware": hardware}
         for zone, hardware in zip(ZONES, ("epyc-7763-1s", "xeon-e5-2699v4-2s") * 2, strict=True)
@@ -255,7 +273,7 @@ def _bounded_scenario() -> Scenario:
             "length": "7d",
             "cluster": {"nodes": groups},
             "grids": {zone: _grid(zone) for zone in ZONES},
-            "workload": {"generator": {"jobs": 1_000, "runtime_median": "90m"}, "slack": "12h"},
+            "workload": {"generator": {"jobs": jobs, "runtime_median": "90m"}, "slack": "12h"},
         }
     )
 

@@ -45,12 +45,12 @@ def linked(page: Path) -> set[Path]:
     return {place for place in places if place.is_file()}
 
 
-def gather() -> None:
+def gather(source: Path) -> None:
     """Copy all pages, the files that they link to, and the site's own files."""
-    shutil.rmtree(SOURCE, ignore_errors=True)
+    shutil.rmtree(source, ignore_errors=True)
     named = {ROOT / page for page in navigation()}
     for path in named.union((ROOT / "docs" / "site").iterdir(), *map(linked, named)):
-        copy = SOURCE / path.relative_to(ROOT)
+        copy = source / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
 
@@ -60,15 +60,15 @@ def numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
-def publish(version: str) -> None:
+def publish(built: Path, site: Path, version: str) -> None:
     """Copy the built pages beside those of other versions; the start page opens them."""
-    shutil.rmtree(SITE / version, ignore_errors=True)
-    shutil.copytree(BUILT, SITE / version)
-    versions = [path.name for path in SITE.iterdir() if path.is_dir()]
+    shutil.rmtree(site / version, ignore_errors=True)
+    shutil.copytree(built, site / version)
+    versions = [path.name for path in site.iterdir() if path.is_dir()]
     newest_first = sorted(versions, key=numbers, reverse=True)
     listed = [{"version": name, "title": name, "aliases": []} for name in newest_first]
-    (SITE / "versions.json").write_text(json.dumps(listed, indent=2) + "\n", encoding="utf-8")
-    (SITE / "index.html").write_text(FIRST_PAGE.format(version), encoding="utf-8")
+    (site / "versions.json").write_text(json.dumps(listed, indent=2) + "\n", encoding="utf-8")
+    (site / "index.html").write_text(FIRST_PAGE.format(version), encoding="utf-8")
 
 
 def main() -> None:
@@ -77,11 +77,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--version", default=project["version"])
     version = parser.parse_args().version
-    gather()
+    gather(SOURCE)
     build = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
     if status := subprocess.run(build, cwd=ROOT).returncode:
         sys.exit(status)
-    publish(version)
+    publish(BUILT, SITE, version)
     print(f"site: open {(SITE / version / 'index.html').relative_to(ROOT)}")
 
 

@@ -57,6 +57,38 @@ def test_every_page_is_reached_from_the_index() -> None:
     assert {named(path) for path in pages - reached} == set()
 
 
+def test_the_pages_name_the_oldest_kubernetes_that_the_chart_takes() -> None:
+    """Every page that says `Kubernetes 1.x or later` says what the chart requires."""
+    chart = (ROOT / "deploy/helm/greensched/Chart.yaml").read_text(encoding="utf-8")
+    (oldest,) = re.findall(r'^kubeVersion: ">=(\d+\.\d+)\.0-0"$', chart, re.MULTILINE)
+    named_by = {
+        named(path): re.findall(r"Kubernetes (\d+\.\d+) or later", path.read_text(encoding="utf-8"))
+        for path in DOCUMENTS
+    }
+    assert {"docs/install.md", "docs/quickstart.md"} <= {
+        page for page, it in named_by.items() if it
+    }
+    assert {version for versions in named_by.values() for version in versions} == {oldest}
+
+
+def test_every_folder_and_file_in_the_table_of_the_architecture_is_there() -> None:
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)/` \| (.*) \| (.*) \|$", text, re.MULTILINE)
+    assert len(rows) > 5
+    missing = [
+        f"{folder}/{place}"
+        for folder, what, start in rows
+        for place in re.findall(r"`([\w./]+(?:/|\.\w+))`", what + start)
+        if not any((home / place).exists() for home in homes(ROOT / folder))
+    ]
+    assert missing == []
+
+
+def homes(folder: Path) -> list[Path]:
+    """Return where a component's files lie: in its folder, or in the package in it."""
+    return [folder, *folder.glob("greensched_*")]
+
+
 def test_every_page_is_once_in_the_sites_navigation() -> None:
     shown = navigation()
     pages = {named(path) for path in DOCUMENTS if "tests" not in path.relative_to(ROOT).parts}

@@ -4,7 +4,6 @@ import ast
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,6 +35,17 @@ KEEPS_TIME = {
     "clock.py",
     "kubernetes_api.py",  # an adapter: how long a token file may be kept
 }
+WORDED = {".py", ".md", ".yaml", ".tpl", ".txt", ".json", ".sh", ".toml"}
+# Files that must name retired words, to say what replaced them or to look for them.
+NAMES_RETIRED_WORDS = {"CHANGELOG.md", "docs/glossary.md", "tests/test_style.py"}
+STILL_USED = {
+    "hold-until": (  # release 0.1.0 writes this annotation; it is read until upgrades from it end
+        "core/greensched_core/labels.py",
+        "deploy/helm/greensched/templates/operator/_conditions.tpl",
+        "tests/e2e/test_upgraded_with_held_work.py",
+        "tests/operator/objects/test_what_010_held.py",
+    ),
+}
 EXCEPTION = re.compile(r"#\s*(?:noqa|type:\s*ignore|pragma:|nosec)(?P<rest>.*)$")
 RULES = re.compile(r"^:?\s*(\[[\w, -]+\]|[A-Z]+\d+(,\s*[A-Z]+\d+)*|no cover|no branch)?")
 
@@ -50,15 +60,6 @@ def named(path: Path) -> str:
 def tree(path: Path) -> ast.Module:
     """Return a module's syntax tree."""
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-
-
-def functions(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield name and lines of each function's body; docstring and parameters are not counted."""
-    for node in ast.walk(tree(path)):
-        if isinstance(node, Function) and node.end_lineno is not None:
-            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-            lines = node.end_lineno - body[0].lineno + 1 if body else 0
-            yield f"{named(path)}:{node.lineno} {node.name}", lines
 
 
 def test_no_file_is_longer_than_400_lines() -> None:
@@ -83,22 +84,18 @@ def test_every_package_says_what_it_is_what_it_imports_and_where_to_begin(path: 
     assert "import" in words or "from the bottom up" in words
 
 
-def test_no_function_is_longer_than_40_lines() -> None:
-    lengths = dict(pair for path in MODULES for pair in functions(path))
+def test_no_function_is_longer_than_40_lines_with_its_signature() -> None:
+    lengths = {each.name: each.lines for each in sizes_of(MODULES)}
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FUNCTION} == {}
 
 
-def test_no_function_of_the_product_is_longer_or_takes_more_with_its_signature() -> None:
-    above = {
-        each.name: (each.lines, each.parameters)
-        for each in sizes_of(SOURCES)
-        if each.lines > LONGEST_FUNCTION or each.parameters > MOST_PARAMETERS
-    }
-    assert above == {}
+def test_no_function_of_the_product_takes_more_than_7_parameters() -> None:
+    counts = {each.name: each.parameters for each in sizes_of(SOURCES)}
+    assert {name: count for name, count in counts.items() if count > MOST_PARAMETERS} == {}
 
 
 def test_most_functions_are_short() -> None:
-    lengths = [lines for path in SOURCES for _, lines in functions(path)]
+    lengths = [each.lines for each in sizes_of(SOURCES)]
     assert statistics.median(lengths) <= 10
     assert statistics.quantiles(lengths, n=10)[-1] <= 30
 
@@ -121,19 +118,54 @@ def test_no_two_classes_share_a_name() -> None:
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
 
 
-def test_no_name_is_made_of_a_word_that_the_glossary_retires() -> None:
-    """Only what stands in code style in the last column: the others have uses of their own."""
+def retired_words() -> set[str]:
+    """Return what stands in code style in the glossary's last column; the rest has other uses."""
     page = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     columns = (line.strip("|").split("|")[-1] for line in page.splitlines() if line[:2] == "| ")
-    retired = {word for column in columns for word in re.findall(r"`(\w+)`", column)}
-    assert retired, "the glossary retires no name"
-    found = {
-        f"{named(path)}: {name}"
-        for path in SOURCES
-        for name in re.findall(r"\b[A-Za-z]\w*", path.read_text(encoding="utf-8"))
-        if retired & set(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_"))
+    return {word for column in columns for word in re.findall(r"`([\w -]+)`", column)}
+
+
+def words_in(text: str, words: set[str]) -> set[str]:
+    """Return which words a text has, as a word or as a part of a name, in any case."""
+    split = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower()
+    one_line = re.sub(r"\s+", " ", split)
+    return {
+        word
+        for word in words
+        if re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", one_line)
     }
-    assert found == set()
+
+
+def test_no_word_that_the_glossary_retires_comes_back() -> None:
+    """Not in code, tests, pages, chart or scripts."""
+    words = retired_words()
+    assert {"wish", "release-all", "emergency switch"} <= words
+    texts = {
+        named(path): path.read_text(encoding="utf-8")
+        for path in ROOT.rglob("*")
+        if path.suffix in WORDED and not SKIPPED & set(path.relative_to(ROOT).parts)
+    }
+    found = {
+        (name, word)
+        for name, text in texts.items()
+        if name not in NAMES_RETIRED_WORDS
+        for word in words_in(text, words)
+    }
+    assert found == {(name, word) for word, names in STILL_USED.items() for name in names}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        pytest.param("class GridKeeper:", True, id="part-of-a-class"),
+        pytest.param("the_keeper = 1", True, id="part-of-a-name"),
+        pytest.param("The emergency\n    switch is on.", True, id="over-two-lines"),
+        pytest.param("bookkeepers", False, id="within-a-word"),
+        pytest.param("an emergency, switch", False, id="two-words-apart"),
+    ],
+)
+def test_a_retired_word_is_found_however_it_is_written(text: str, is_found: bool) -> None:
+    assert bool(words_in(text, {"keeper", "emergency switch"})) == is_found
 
 
 def test_every_exception_from_a_rule_carries_its_reason() -> None:

@@ -2,7 +2,8 @@ import sys
 
 import pytest
 
-from benchmarks.bench_cluster import ROOT, chart_objects, noop_extender
+from benchmarks.bench_cluster import chart_objects, noop_extender
+from benchmarks.command_line import ROOT
 from greensched_testbed.controlplane import ControlPlane
 
 

@@ -13,6 +13,10 @@ def test_no_folder_and_no_file_is_larger_than_they_may_be() -> None:
     assert told["median_function"] <= 10
 
 
+def test_no_more_than_ten_runs_of_lines_stand_twice() -> None:
+    assert house.measure_duplicates()["duplicates"] <= 10
+
+
 def test_the_options_of_a_verb_are_left_apart_and_no_other_parameters(tmp_path: Path) -> None:
     package = tmp_path / "greensched_x"
     package.mkdir()

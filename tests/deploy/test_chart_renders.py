@@ -115,7 +115,7 @@ def test_the_scheduler_elects_its_leader_under_a_name_of_its_own(render: Render)
     assert election["resourceNamespace"] == "greensched"
 
 
-def test_load_spreading_scores_are_off_and_users_wishes_are_on(render: Render) -> None:
+def test_load_spreading_scores_are_off_and_what_users_ask_for_is_on(render: Render) -> None:
     (profile,) = scheduler_config(render())["profiles"]
     score = profile["plugins"]["score"]
     assert {p["name"] for p in score["disabled"]} == {

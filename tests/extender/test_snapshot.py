@@ -344,6 +344,7 @@ def test_rows_grow_with_the_cluster() -> None:
     assert (nodes.cpu_capacity == 10.0).all()
 
 
+Actions = list[tuple[str, int, int]]
 actions = st.lists(
     st.tuples(
         st.sampled_from(["node", "drop-node", "pod", "drop-pod", "expect", "tick", "view"]),
@@ -355,11 +356,8 @@ actions = st.lists(
 
 
 @given(actions)
-def test_whatever_happens_the_sums_are_those_of_the_pods_there_are(
-    happened: list[tuple[str, int, int]],
-) -> None:
-    clock = ManualClock()
-    snapshot = make_snapshot(clock)
+def test_whatever_happens_the_sums_are_those_of_the_pods_there_are(happened: Actions) -> None:
+    snapshot = make_snapshot(clock := ManualClock())
     nodes: set[str] = set()
     bound: dict[str, str] = {}
     expected: dict[str, tuple[str, float]] = {}

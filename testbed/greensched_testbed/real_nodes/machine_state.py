@@ -83,7 +83,7 @@ def machine_state() -> MachineState:
 def _forsaken_processes() -> Iterator[str]:
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError):  # the process has ended meanwhile
-            if _is_foreign(int(folder.name)) and not _has_keeper(int(folder.name)):
+            if _is_foreign(int(folder.name)) and not _has_living_starter(int(folder.name)):
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ")[:80]
                 yield f"{folder.name} {command.decode(errors='replace').strip()}"
 
@@ -92,7 +92,7 @@ def _is_foreign(pid: int) -> bool:
     return os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net")
 
 
-def _has_keeper(pid: int) -> bool:
+def _has_living_starter(pid: int) -> bool:
     """Return whether a process has an ancestor outside other than init, or its run is alive."""
     outermost = pid
     while pid > 1 and _is_foreign(pid):
@@ -125,11 +125,11 @@ def _cgroups() -> Iterator[str]:
 
 
 def _is_used(cgroup: Path) -> bool:
-    """Return whether a cgroup contains a process that is ours or has a keeper."""
+    """Return whether a cgroup contains a process that is ours or whose starter lives."""
     for folder, _, _ in os.walk(cgroup):
         with suppress(OSError, ValueError):
             for pid in map(int, (Path(folder) / "cgroup.procs").read_text().split()):
-                if not _is_foreign(pid) or _has_keeper(pid):
+                if not _is_foreign(pid) or _has_living_starter(pid):
                     return True
     return False
 

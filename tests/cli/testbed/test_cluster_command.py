@@ -44,6 +44,12 @@ def exported(said: str, name: str) -> str:
     return str(value)
 
 
+def environment_of(said: str, home: Path) -> dict[str, str]:
+    """Return the environment of a shell in which the printed lines were run."""
+    path = exported(said, "PATH").replace("$PATH", os.environ["PATH"])
+    return {"HOME": str(home), "KUBECONFIG": exported(said, "KUBECONFIG"), "PATH": path}
+
+
 @pytest.mark.controlplane
 def test_a_cluster_comes_up_takes_nodes_and_workloads_and_goes_down(
     greensched: Run, folder: str, trace: Path, tmp_path: Path
@@ -57,11 +63,7 @@ def test_a_cluster_comes_up_takes_nodes_and_workloads_and_goes_down(
     (logs,) = re.findall(r"^logs: (\S+)$", up.stdout, re.MULTILINE)
     assert (Path(logs) / "kwok.log").exists()
 
-    environment = {
-        "HOME": str(tmp_path),
-        "KUBECONFIG": exported(up.stdout, "KUBECONFIG"),
-        "PATH": exported(up.stdout, "PATH").replace("$PATH", os.environ["PATH"]),
-    }
+    environment = environment_of(up.stdout, tmp_path)
     for command in (["kubectl", "get", "nodes", "-o", "name"], ["helm", "list"]):
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=60, check=True

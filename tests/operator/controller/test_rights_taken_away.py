@@ -61,7 +61,14 @@ class Account:
 
     async def may(self, *rules: dict[str, Any]) -> None:
         """Give it these rights beside those that it always has, and no others."""
-        body = json.dumps({"rules": [*ALL, *rules]}).encode()
+        await self._set_rules([*ALL, *rules])
+
+    async def keep_only(self, *resources: str) -> None:
+        """Leave it every right to these core resources, and no others."""
+        await self._set_rules([{"apiGroups": [""], "resources": resources, "verbs": ["*"]}])
+
+    async def _set_rules(self, rules: Sequence[dict[str, Any]]) -> None:
+        body = json.dumps({"rules": rules}).encode()
         await self.api.patch(f"{RBAC}/clusterroles/{self.name}", body)
 
 
@@ -321,11 +328,7 @@ async def test_who_cannot_get_ready_says_so_in_log_readiness_and_an_event_within
 ) -> None:
     """A webhook without a certificate, the others without what they must see or take."""
     settings, api = account.place.settings, account.place.api
-    own = ["events", "secrets", "configmaps"]
-    rules = [{"apiGroups": [""], "resources": own, "verbs": ["*"]}]
-    await place.api.patch(
-        f"{RBAC}/clusterroles/{account.name}", json.dumps({"rules": rules}).encode()
-    )
+    await account.keep_only("events", "secrets", "configmaps")
     stop = asyncio.Event()
 
     def of(pod: str) -> OperatorSettings:

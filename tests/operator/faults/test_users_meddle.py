@@ -21,10 +21,10 @@ G = f"{labels.GROUP}/"
 FULL = "full"  # a namespace whose quota lets no pod and no event in
 
 
-def manifest(name: str, namespace: str = WORK, kind: str = "Job", **wishes: str) -> dict[str, Any]:
+def manifest(name: str, namespace: str = WORK, kind: str = "Job", **asked: str) -> dict[str, Any]:
     """Return a Job or pod that would wait for hours."""
-    wishes = {"deadline": "12h", "runtime": "30m"} | wishes
-    annotations = {f"{G}{key.replace('_', '-')}": text for key, text in wishes.items()}
+    asked = {"deadline": "12h", "runtime": "30m"} | asked
+    annotations = {f"{G}{key.replace('_', '-')}": text for key, text in asked.items()}
     wall = {"testbed.greensched.io/runtime": "1s"}
     spec = {
         "schedulerName": labels.SCHEDULER_NAME, "restartPolicy": "Never",

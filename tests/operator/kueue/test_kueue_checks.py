@@ -150,7 +150,7 @@ def job(said: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def test_a_workload_is_planned_by_its_jobs_wishes_and_cores() -> None:
+def test_a_workload_is_planned_by_its_jobs_request_and_cores() -> None:
     asked = {labels.DEADLINE: "6h", labels.LATEST_START: "copied from another Job"}
     work = workload_work(workload({}), convert_job(job(asked)), "greensched")
     assert (work.kind, work.name, work.uid) == (WorkKind.WORKLOAD, "job-train-1", "w")

@@ -50,8 +50,8 @@ def situation(
 
 
 def waiting(name: str = "train", share: float = 1.0, gang: str = "", **said: str) -> MayWait:
-    wishes = {"deadline": "8h", "runtime": "30m"} | said
-    work = work_of(name, marks(NOW_S, NOW_S + 4 * HOUR_S, **wishes), gang=gang)
+    asked = {"deadline": "8h", "runtime": "30m"} | said
+    work = work_of(name, marks(NOW_S, NOW_S + 4 * HOUR_S, **asked), gang=gang)
     found = judge(work, rules(replace(ENFORCING, max_held_share=share)), NOW_S)
     assert isinstance(found, MayWait)
     return found

@@ -275,13 +275,13 @@ def test_a_run_whose_creator_has_a_clock_ahead_of_ours_is_held() -> None:
 
 
 TEXTS = st.one_of(st.text(max_size=20), st.sampled_from(["6h", "true", "-1h", "2020-01-01T00:00Z"]))
-WISHES = st.sampled_from(
+ANNOTATIONS = st.sampled_from(
     [labels.DEADLINE, labels.MAX_DELAY, labels.RUNTIME, labels.WINDOW, labels.RUN_NOW,
      labels.CHECKPOINTABLE, labels.POLICY, labels.GANG, *sorted(labels.WRITTEN)]
 )  # fmt: skip
 
 
-@given(st.dictionaries(WISHES, TEXTS), st.sampled_from([WorkKind.JOB, WorkKind.POD]))
+@given(st.dictionaries(ANNOTATIONS, TEXTS), st.sampled_from([WorkKind.JOB, WorkKind.POD]))
 def test_whatever_is_written_it_is_admitted_and_a_hold_has_an_end(
     said: dict[str, str], kind: WorkKind
 ) -> None:

@@ -147,6 +147,10 @@ WEB: dict[str, Any] = {
 }  # fmt: skip
 
 
+def sunny(noon: str) -> dict[str, Any]:
+    return {name: {"shape": "solar", "noon": noon} for name in ("carbon", "price")}
+
+
 def drawn(
     seed: int,
     nodes: int = 3,
@@ -161,14 +165,7 @@ def drawn(
     **assumed: bool,
 ) -> World:
     """Return a random day in two sunny zones half a day apart."""
-    shapes = {"A": "12h", "B": "0h"}
-    grids = {
-        zone: {
-            "carbon": {"shape": "solar", "noon": noon},
-            "price": {"shape": "solar", "noon": noon},
-        }
-        for zone, noon in shapes.items()
-    }
+    grids = {"A": sunny("12h"), "B": sunny("0h")}
     groups = [
         {"name": zone.lower(), "count": nodes, "curve_watts": CURVE, "cpu_cores": 16,
          "memory": "64Gi", "zone": zone, "speed": speed, "sleep": sleep,

@@ -48,7 +48,7 @@ def test_a_container_that_nobody_is_left_for_is_told() -> None:
 
 
 @needs_root
-def test_a_container_whose_keeper_runs_is_somebodys() -> None:
+def test_a_container_whose_starter_runs_is_not_left_behind() -> None:
     before = machine_state()
     child = subprocess.Popen(["unshare", "--net", "sleep", "48.12"])
     try:
