@@ -204,11 +204,13 @@ class Place:
             yield process
         finally:
             stop.set()
-            await running
-            if beating is not None:
-                beating.cancel()
-            if await exists(self.api, path):  # `emergency-release` may have deleted it
-                await self.api.delete(path)
+            try:
+                await running
+            finally:
+                if beating is not None:
+                    beating.cancel()
+                if await exists(self.api, path):  # `emergency-release` may have deleted it
+                    await self.api.delete(path)
 
     async def _beat(self) -> None:
         settings = self.settings

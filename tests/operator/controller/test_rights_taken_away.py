@@ -323,6 +323,18 @@ async def test_nothing_is_held_for_who_could_not_start_it(
         await place.until(shows_it, "its own metric tells")
 
 
+def extender_in(namespace: str, api: ApiClient, http: httpx.AsyncClient) -> Extender:
+    settings = ExtenderSettings(
+        listen_port=0, explain_port=0, pod_name="extender", pod_namespace=namespace, pod_uid="uid"
+    )
+    return Extender(settings, api, http, settings.clock)
+
+
+async def events_by_pod(place: Place) -> dict[str, str]:
+    found = (await place.get(f"/api/v1/namespaces/{place.own}/events"))["items"]
+    return {each["involvedObject"]["name"]: each["message"] for each in found}
+
+
 async def test_who_cannot_get_ready_says_so_in_log_readiness_and_an_event_within_30_s(
     place: Place, account: Account
 ) -> None:
@@ -336,35 +348,30 @@ async def test_who_cannot_get_ready_says_so_in_log_readiness_and_an_event_within
         named = {"pod_name": pod, "pod_namespace": place.own, "pod_uid": f"uid-{pod}"}
         return settings.model_copy(update=named | ports)
 
-    extends = ExtenderSettings(
-        listen_port=0, explain_port=0, pod_name="extender", pod_namespace=place.own, pod_uid="uid"
-    )
     http = httpx.AsyncClient(trust_env=False)
-    extender = Extender(extends, api, http, extends.clock)
+    extender = extender_in(place.own, api, http)
     others = (
         WebhookProcess(of("webhook"), api, settings.clock),
         Releaser(of("releaser"), api, settings.clock),
         ControllerProcess(of("controller"), account.place.access, api, settings.clock),
     )
-    processes = (extender, *others)
-    running = [asyncio.create_task(each.run(stop)) for each in processes]
+    running = [asyncio.create_task(each.run(stop)) for each in (extender, *others)]
 
-    async def told() -> dict[str, str]:
-        found = (await place.get(f"/api/v1/namespaces/{place.own}/events"))["items"]
-        events = {each["involvedObject"]["name"]: each["message"] for each in found}
-        return events if len(events) == len(processes) else {}
+    async def all_have_told() -> bool:
+        return len(await events_by_pod(place)) == len(running)
 
     try:
         with capture_logs() as lines:
-            events = await place.until(told, "each has told what it waits for")
+            await place.until(all_have_told, "each has told what it waits for")
         unready = [extender.watches.missing(), *(each.ready() for each in others)]
     finally:
         stop.set()
         await asyncio.gather(*running, return_exceptions=True)
         await http.aclose()
+    events = await events_by_pod(place)
     assert LATE_AFTER_S < 30
     logged = [each for each in lines if each["event"] == "not ready"]
-    assert [each["after_s"] for each in logged] == [LATE_AFTER_S] * len(processes)
+    assert [each["after_s"] for each in logged] == [LATE_AFTER_S] * len(running)
     assert all(any(each["reason"] in event for event in events.values()) for each in logged)
     assert all(unready)
     assert "first list of nodes" in events["extender"]
