@@ -46,6 +46,15 @@ class Result:
     outcome: ReleaseOutcome
     text: str = ""
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is left to start."""
+        return self.outcome != ReleaseOutcome.STAYS
+
+    def document(self) -> dict[str, str | None]:
+        """Return the result as JSON values."""
+        return {"name": self.name, "outcome": self.outcome, "text": self.text or None}
+
 
 def run_now_patch(work: Work, at_s: float) -> bytes:
     """Return the patch that starts work and forbids holding it again; safe to repeat."""

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from greensched_cli.extras import needs
+from greensched_cli.output import AsOutput, Output, print_document
 from greensched_core.errors import BadInput
 
 _LARGEST_SEED = 2**63 - 1
@@ -54,6 +55,7 @@ def simulate(
         int | None, typer.Option(help="Random seed; by default the scenario's.")
     ] = None,
     out: Out = None,
+    output: AsOutput = Output.TABLE,
 ) -> None:
     """Run a scenario under one policy; write figures, all rows, and a report with plots."""
     from greensched_simulator.policy import policy_named
@@ -65,8 +67,9 @@ def simulate(
     from greensched_cli.simulation.simulation_terminal import SimulationRequest, run_and_print
 
     asked = SimulationRequest(
-        load_scenario(scenario), scenario, (chosen,), None, seed, 1, out, chosen.name
-    )
+        load_scenario(scenario), scenario, (chosen,), None, seed, 1, out, chosen.name,
+        output,
+    )  # fmt: skip
     raise typer.Exit(run_and_print(asked))
 
 
@@ -79,6 +82,7 @@ def compare(
     levers: Levers = False,
     bound: Bound = False,
     out: Out = None,
+    output: AsOutput = Output.TABLE,
 ) -> None:
     """Run a scenario under several policies and seeds, and compare each with a baseline."""
     from greensched_simulator.policy import BASELINE, policies_named, policy_named
@@ -103,22 +107,29 @@ def compare(
     from greensched_cli.simulation.simulation_terminal import SimulationRequest, run_and_print
 
     asked = SimulationRequest(
-        loaded, scenario, chosen, against, None, seeds, out, "compare", with_bound=bound
-    )
+        loaded, scenario, chosen, against, None, seeds, out, "compare", output,
+        with_bound=bound,
+    )  # fmt: skip
     raise typer.Exit(run_and_print(asked))
 
 
 @needs("simulator", "The report of a simulated run")
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    output: AsOutput = Output.TABLE,
 ) -> None:
-    """Draw the report of a run again, using only its folder."""
+    """Draw the report of a run again, using only its folder; print its figures if asked."""
+    from greensched_cli.terminal import plain_console
     from greensched_simulator.reports.report import write_report
     from greensched_simulator.results.run_folder import read_run
 
     run = read_run(folder)
     try:
-        print(f"report: {write_report(run)}")
+        plain_console(to_stderr=output != Output.TABLE).print(
+            f"report: {write_report(run)}", soft_wrap=True
+        )
     except OSError as fault:  # such as a full disk
         print(f"greensched: {fault}", file=sys.stderr)
         raise typer.Exit(1) from fault
+    if output != Output.TABLE:
+        print_document(run.document(), output)

@@ -11,6 +11,7 @@ import typer
 
 from greensched_cli.explain.decisions import Context
 from greensched_cli.extras import needs
+from greensched_cli.output import AsOutput, Output
 from greensched_cli.reading.api_server import api_access
 from greensched_core.errors import BadInput
 
@@ -69,7 +70,8 @@ def benchmark(
     gpu_image: GpuImage = "nvcr.io/nvidia/k8s/cuda-sample:nbody",
     prometheus: PrometheusUrl = "",
     zone: ZoneMap = None,
-    output: Results = Path("build/benchmark"),
+    out: Results = Path("build/benchmark"),
+    output: AsOutput = Output.TABLE,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -94,9 +96,9 @@ def benchmark(
     )
     access = api_access(kubeconfig, context)
     if not cluster:
-        show_intention(access, options)
+        show_intention(access, options, output)
         return
-    raise typer.Exit(show_benchmark(access, options, output))
+    raise typer.Exit(show_benchmark(access, options, out, output))
 
 
 def zones(pairs: Sequence[str]) -> Mapping[str, str]:

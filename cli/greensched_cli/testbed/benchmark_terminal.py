@@ -9,14 +9,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
+from greensched_cli.output import Output, print_document
 from greensched_cli.terminal import plain_console, print_table
 from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_extender.settings import ExtenderSettings
 from greensched_testbed import replay
-from greensched_testbed.stress.files import write_results
+from greensched_testbed.stress.files import intended_run, summary, write_results
 from greensched_testbed.stress.ground import looked_at
 from greensched_testbed.stress.run import (
+    BenchmarkedCluster,
     BenchmarkOptions,
     BenchmarkOutcome,
     ProgressOutput,
@@ -30,10 +32,13 @@ from greensched_testbed.stress.tables import fact_rows, meter_rows, meter_text, 
 _INTERRUPTED = 130  # exit status of shells after SIGINT
 
 
-def show_intention(access: ApiAccess, options: BenchmarkOptions) -> None:
+def show_intention(access: ApiAccess, options: BenchmarkOptions, output: Output) -> None:
     """Print what would be run, without running it."""
-    console = plain_console()
-    suite, text = asyncio.run(_intended(access, options))
+    suite, cluster = asyncio.run(_intended(access, options))
+    if output != Output.TABLE:
+        print_document(intended_run(suite, options, cluster), output)
+        return
+    console, text = plain_console(), intention(suite, options, cluster)
     console.print(text, soft_wrap=True)
     head = ("Job", "arrives, s", "cores", "MiB", "GPUs", "expected, s", "deadline, s")
     rows = [
@@ -48,29 +53,36 @@ def show_intention(access: ApiAccess, options: BenchmarkOptions) -> None:
     console.print("\nNothing was run: --cluster runs the suite on the cluster.")
 
 
-async def _intended(access: ApiAccess, options: BenchmarkOptions) -> tuple[Suite, str]:
+async def _intended(
+    access: ApiAccess, options: BenchmarkOptions
+) -> tuple[Suite, BenchmarkedCluster]:
     signals = ExtenderSettings.model_construct().grid_signals()
     async with (
         ApiClient(access) as client,
         looked_at(client, options.zone_map, signals, WallClock()) as ground,
     ):
         suite = make_suite(options.suite, ground.room)
-        return suite, intention(suite, options, await cluster_of(client, access, ground))
+        return suite, await cluster_of(client, access, ground)
 
 
-def show_benchmark(access: ApiAccess, options: BenchmarkOptions, folder: Path) -> int:
+def show_benchmark(
+    access: ApiAccess, options: BenchmarkOptions, folder: Path, output: Output
+) -> int:
     """Run the benchmark, print and write the results, and return the exit status.
 
     The status is 1 if a Job did not complete, and 130 if the benchmark was interrupted.
     """
-    console = plain_console()
+    console = plain_console(to_stderr=output != Output.TABLE)
     try:
         with _ending_orderly(), _bars(console) as bars:
             outcome = asyncio.run(run_benchmark(access, options, _progress_output(console, bars)))
     except KeyboardInterrupt:
         console.print("\ninterrupted; the namespace of the current run is deleted")
         return _INTERRUPTED
-    _print(console, outcome)
+    if output == Output.TABLE:
+        _print(console, outcome)
+    else:
+        print_document(summary(outcome), output)
     report = write_results(folder, outcome)
     console.print(f"\nreport: {report}\nsummary: {folder / 'summary.json'}", soft_wrap=True)
     jobs = {job.name for job in outcome.suite.jobs}

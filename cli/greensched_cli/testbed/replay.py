@@ -7,12 +7,13 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from greensched_cli.explain.decisions import Context
 from greensched_cli.extras import needs
+from greensched_cli.output import AsOutput, Output, print_document
 from greensched_cli.testbed.trace_options import LargestMachine, Pods, SkipFaulty, TimesIn
 from greensched_core import labels
 from greensched_simulator.formats.google_events import parse_machine
@@ -63,32 +64,43 @@ def replay(
     skip_faulty: SkipFaulty = False,
     kubeconfig: Kubeconfig = KUBECTLS_DEFAULT,
     context: Context = None,
+    output: AsOutput = Output.TABLE,
 ) -> None:
     """Create a trace's pods as they arrive, and print how long each waited for a node.
 
     Exits with 1 if a pod found no node. The pods stay: delete them with the namespace.
     """
+    from greensched_cli.terminal import plain_console
     from greensched_core.kubernetes_api import ApiAccess
     from greensched_testbed.replay import ReplayOptions
 
     largest = None if largest_machine is None else parse_machine(largest_machine)
     whole = load_trace(trace, time_unit=time_unit, largest_machine=largest, skip_faulty=skip_faulty)
     squeezed = compressed(sampled(as_pods(whole), pods, seed), span_s).trace
+    console = plain_console(to_stderr=output != Output.TABLE)
     for note in squeezed.notes:
-        print(note)
+        console.print(note, soft_wrap=True)
     access = ApiAccess.from_kubeconfig(kubeconfig, context)
     named = f", context {context}" if context else ""
-    print(f"onto {access.base_url} (kubeconfig {kubeconfig}{named})")
-    print(f"{len(squeezed.tasks)} pods for {scheduler} in namespace {namespace}", flush=True)
+    console.print(f"onto {access.base_url} (kubeconfig {kubeconfig}{named})", soft_wrap=True)
+    console.print(f"{len(squeezed.tasks)} pods for {scheduler} in namespace {namespace}")
     options = ReplayOptions(
         namespace=namespace, scheduler_name=scheduler, until="bound", settle_timeout_s=wait_s,
         sleeps=True,
     )  # fmt: skip
     record = asyncio.run(_played(squeezed, access, options))
-    for line in result_lines(record, namespace, scheduler):
-        print(line)
+    _print(record, options, output)
     if record.unplaced:
         raise typer.Exit(1)
+
+
+def _print(record: "Replay", options: "ReplayOptions", output: Output) -> None:
+    namespace, scheduler = options.namespace, options.scheduler_name
+    if output != Output.TABLE:
+        print_document(result_document(record, namespace, scheduler), output)
+        return
+    for line in result_lines(record, namespace, scheduler):
+        print(line)
 
 
 async def _played(trace: Trace, access: "ApiAccess", options: "ReplayOptions") -> "Replay":
@@ -128,14 +140,35 @@ def result_lines(record: "Replay", namespace: str, scheduler: str) -> Iterator[s
     """Yield how many pods were placed and, for the others, the scheduler's reasons."""
     from greensched_testbed.replay import pending_reasons
 
-    waits = sorted(
-        run.bound_at - run.created_at
-        for run in record.runs
-        if run.bound_at is not None and run.created_at is not None
-    )
+    waits = _waits_s(record)
     yield f"{len(waits)} of {len(record.runs)} pods placed in {namespace}"
     if waits:
         yield f"waited {median(waits):.2f} s in the median, {waits[-1]:.2f} s at most"
     if record.unplaced:
         yield f"{len(record.unplaced)} found no node:"
         yield from (f"  {line}" for line in pending_reasons(record, scheduler))
+
+
+def result_document(record: "Replay", namespace: str, scheduler: str) -> dict[str, Any]:
+    """Return the same as JSON values; null means that no pod was placed, or no reason is known."""
+    waits = _waits_s(record)
+    return {
+        "namespace": namespace,
+        "scheduler": scheduler,
+        "pods": len(record.runs),
+        "podsPlaced": len(waits),
+        "waitMedianSeconds": median(waits) if waits else None,
+        "waitMaxSeconds": waits[-1] if waits else None,
+        "unplaced": [
+            {"pod": run.task.name, "reason": run.why_pending or None} for run in record.unplaced
+        ],
+    }
+
+
+def _waits_s(record: "Replay") -> list[float]:
+    """Return how long each placed pod waited for its node, in ascending order."""
+    return sorted(
+        run.bound_at - run.created_at
+        for run in record.runs
+        if run.bound_at is not None and run.created_at is not None
+    )

@@ -1,5 +1,6 @@
 """A user's own cluster by the command line: up, nodes, workloads on it, down."""
 
+import json
 import os
 import re
 import subprocess
@@ -108,6 +109,16 @@ def test_a_replay_tells_how_far_it_is_and_why_pods_found_no_node(
     assert refused.returncode == 1
     assert "1 of 2 pods placed" in refused.stdout
     assert "huge: 0/1 nodes are available: 1 Insufficient cpu" in refused.stdout
+
+    trace.write_text(TOO_LARGE.replace("fits", "also").replace("huge", "vast"))
+    again = ("--scheduler", "default-scheduler", "-o", "json")
+    refused = greensched(*replay, *again, KUBECONFIG=kubeconfig)
+    assert refused.returncode == 1 and "onto https://127" in refused.stderr
+    told = json.loads(refused.stdout)
+    assert (told["pods"], told["podsPlaced"]) == (2, 1)
+    assert 0 < told["waitMedianSeconds"] == told["waitMaxSeconds"]
+    assert told["unplaced"][0]["pod"] == "vast"
+    assert "1 Insufficient cpu" in told["unplaced"][0]["reason"]
 
 
 def test_a_faulty_trace_is_refused_with_its_rows(greensched: Run, trace: Path) -> None:
