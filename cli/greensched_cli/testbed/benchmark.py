@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from greensched_cli.explain.decisions import Context
+from greensched_cli.explain.decisions import Context, Kubeconfig
 from greensched_cli.extras import needs
 from greensched_cli.output import AsOutput, Output
 from greensched_cli.reading.api_server import api_access
@@ -49,10 +49,6 @@ ZoneMap = Annotated[
     typer.Option(help="REGION=ZONE: grid zone of a topology region or zone; may be repeated."),
 ]
 Results = Annotated[Path, typer.Option(help="Folder for the results.")]
-Kubeconfig = Annotated[
-    str | None,
-    typer.Option(envvar=["GREENSCHED_KUBECONFIG", "KUBECONFIG"], help="Path of the kubeconfig."),
-]
 
 
 @needs("testbed", "greensched benchmark")

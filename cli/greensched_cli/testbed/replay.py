@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from greensched_cli.explain.decisions import Context
+from greensched_cli.explain.decisions import Context, Kubeconfig
 from greensched_cli.extras import needs
 from greensched_cli.output import AsOutput, Output, print_document
+from greensched_cli.reading.api_server import api_access, named_kubeconfig, usual_namespace
 from greensched_cli.testbed.trace_options import LargestMachine, Pods, SkipFaulty, TimesIn
 from greensched_core import labels
 from greensched_simulator.formats.google_events import parse_machine
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from greensched_core.kubernetes_api import ApiAccess
     from greensched_testbed.replay import Replay, ReplayOptions, ReplayProgress
 
-KUBECTLS_DEFAULT = Path("~/.kube/config")
 _PLAIN_EVERY_S = 5.0
 
 
@@ -33,7 +33,10 @@ TraceFile = Annotated[
     Path, typer.Argument(help=f"Trace file, in one of these formats: {FORMAT_NAMES}.")
 ]
 Namespace = Annotated[
-    str, typer.Option("--namespace", "-n", help="Existing namespace for the pods.")
+    str | None,
+    typer.Option(
+        "--namespace", "-n", help="Existing namespace for the pods; by default the context's."
+    ),
 ]
 Scheduler = Annotated[str, typer.Option(help="schedulerName of the pods.")]
 Span = Annotated[
@@ -44,16 +47,12 @@ Patience = Annotated[
     typer.Option(min=0.0, help="Seconds to wait after the last arrival before giving up."),
 ]
 Seed = Annotated[int, typer.Option(help="Random seed for drawing pods.")]
-Kubeconfig = Annotated[
-    Path,
-    typer.Option(envvar=["GREENSCHED_KUBECONFIG", "KUBECONFIG"], help="Path of the kubeconfig."),
-]
 
 
 @needs("testbed", "greensched replay")
 def replay(
     trace: TraceFile,
-    namespace: Namespace,
+    namespace: Namespace = None,
     scheduler: Scheduler = labels.SCHEDULER_NAME,
     pods: Pods = 300,
     span_s: Span = 60.0,
@@ -62,7 +61,7 @@ def replay(
     time_unit: TimesIn = None,
     largest_machine: LargestMachine = None,
     skip_faulty: SkipFaulty = False,
-    kubeconfig: Kubeconfig = KUBECTLS_DEFAULT,
+    kubeconfig: Kubeconfig = None,
     context: Context = None,
     output: AsOutput = Output.TABLE,
 ) -> None:
@@ -71,7 +70,6 @@ def replay(
     Exits with 1 if a pod found no node. The pods stay: delete them with the namespace.
     """
     from greensched_cli.terminal import plain_console
-    from greensched_core.kubernetes_api import ApiAccess
     from greensched_testbed.replay import ReplayOptions
 
     largest = None if largest_machine is None else parse_machine(largest_machine)
@@ -80,9 +78,10 @@ def replay(
     console = plain_console(to_stderr=output != Output.TABLE)
     for note in squeezed.notes:
         console.print(note, soft_wrap=True)
-    access = ApiAccess.from_kubeconfig(kubeconfig, context)
-    named = f", context {context}" if context else ""
-    console.print(f"onto {access.base_url} (kubeconfig {kubeconfig}{named})", soft_wrap=True)
+    access = api_access(kubeconfig, context)
+    used = named_kubeconfig(kubeconfig, context)
+    namespace = namespace or usual_namespace(kubeconfig, context)
+    console.print(f"onto {access.base_url} ({used})", soft_wrap=True)
     console.print(f"{len(squeezed.tasks)} pods for {scheduler} in namespace {namespace}")
     options = ReplayOptions(
         namespace=namespace, scheduler_name=scheduler, until="bound", settle_timeout_s=wait_s,
