@@ -1,14 +1,12 @@
 """The benchmark on a terminal: its progress, then a table of the strategies."""
 
 import asyncio
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
+from greensched_cli.interrupts import cancelling_asyncio, status_of
 from greensched_cli.output import Output, print_document
 from greensched_cli.terminal import plain_console, print_table
 from greensched_core.clock import WallClock
@@ -28,8 +26,6 @@ from greensched_testbed.stress.run import (
 )
 from greensched_testbed.stress.suite import Suite, make_suite
 from greensched_testbed.stress.tables import fact_rows, meter_rows, meter_text, strategy_rows
-
-_INTERRUPTED = 130  # exit status of shells after SIGINT
 
 
 def show_intention(access: ApiAccess, options: BenchmarkOptions, output: Output) -> None:
@@ -70,15 +66,15 @@ def show_benchmark(
 ) -> int:
     """Run the benchmark, print and write the results, and return the exit status.
 
-    The status is 1 if a Job did not complete, and 130 if the benchmark was interrupted.
+    The status is 1 if a Job did not complete, 130 after Ctrl-C, and 143 after SIGTERM.
     """
     console = plain_console(to_stderr=output != Output.TABLE)
     try:
-        with _ending_orderly(), _bars(console) as bars:
+        with cancelling_asyncio(), _bars(console) as bars:
             outcome = asyncio.run(run_benchmark(access, options, _progress_output(console, bars)))
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as ended:
         console.print("\ninterrupted; the namespace of the current run is deleted")
-        return _INTERRUPTED
+        return status_of(ended)
     if output == Output.TABLE:
         _print(console, outcome)
     else:
@@ -87,21 +83,6 @@ def show_benchmark(
     console.print(f"\nreport: {report}\nsummary: {folder / 'summary.json'}", soft_wrap=True)
     jobs = {job.name for job in outcome.suite.jobs}
     return 0 if all(result.completed == jobs for result in outcome.results) else 1
-
-
-@contextmanager
-def _ending_orderly() -> Iterator[None]:
-    """Handle SIGTERM, from `timeout` or a CI runner, as Ctrl-C, so that the run is deleted.
-
-    Also restores SIGINT: a shell without job control makes background commands ignore it.
-    """
-    kept = signal.signal(signal.SIGINT, signal.default_int_handler)
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, kept)
-        signal.signal(signal.SIGTERM, before)
 
 
 def _print(console: Console, outcome: BenchmarkOutcome) -> None:
