@@ -12,9 +12,9 @@ import typer
 
 from greensched_cli.extras import needs
 from greensched_cli.output import AsOutput, Output, print_document
+from greensched_cli.simulation.seeds import LARGEST_SEED, Seed, require_seed
 from greensched_core.errors import BadInput
 
-_LARGEST_SEED = 2**63 - 1
 _POLICY = (
     "Rules joined by + (WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE, or some of them), such as "
     "carbon-time+least-carbon, or one of the presets min-min, max-min, ecsched, tetris-srtf, "
@@ -51,9 +51,7 @@ Bound = Annotated[
 def simulate(
     scenario: ScenarioFile,
     policy: Annotated[str, typer.Option(help=_POLICY)],
-    seed: Annotated[
-        int | None, typer.Option(help="Random seed; by default the scenario's.")
-    ] = None,
+    seed: Seed = None,
     out: Out = None,
     output: AsOutput = Output.TABLE,
 ) -> None:
@@ -62,8 +60,7 @@ def simulate(
     from greensched_simulator.world.scenario_loading import load_scenario
 
     chosen = policy_named(policy)
-    if seed is not None and not 0 <= seed <= _LARGEST_SEED:
-        raise BadInput(f"--seed must be from 0 to {_LARGEST_SEED}, not {seed}")
+    require_seed(seed)
     from greensched_cli.simulation.simulation_terminal import SimulationRequest, run_and_print
 
     asked = SimulationRequest(
@@ -93,10 +90,10 @@ def compare(
     if seeds < 1:
         raise BadInput(f"--seeds must be at least 1, not {seeds}")
     loaded = load_scenario(scenario)
-    if loaded.seed > _LARGEST_SEED + 1 - seeds:
+    if loaded.seed > LARGEST_SEED + 1 - seeds:
         raise BadInput(
             f"--seeds {seeds}, starting at the scenario's seed {loaded.seed}, exceed "
-            f"{_LARGEST_SEED}: give the scenario a smaller seed"
+            f"{LARGEST_SEED}: give the scenario a smaller seed"
         )
     named = policies_named(policies, loaded.able)
     chosen = tuple(dict.fromkeys((against, *named)))
