@@ -10,20 +10,20 @@ import typer
 
 from greensched_cli.extras import needs
 from greensched_cli.output import AsOutput, Output
-from greensched_cli.testbed.trace_options import LargestMachine, Pods, SkipFaulty, TimesIn
-from greensched_simulator.formats.google_events import parse_machine
+from greensched_cli.testbed.trace_options import Pods, SkipFaulty, with_trace_options
+from greensched_simulator.formats.trace_format import NO_OPTIONS, TraceOptions
 from greensched_simulator.formats.traces import FORMAT_NAMES
 
 
 @needs("testbed", "greensched demo")
+@with_trace_options
 def demo(
     trace: Annotated[
         Path | None, typer.Option(help=f"Trace file, in one of these formats: {FORMAT_NAMES}.")
     ] = None,
     pods: Pods = 300,
     seed: Annotated[int, typer.Option(help="Random seed of workload, drawing and grid.")] = 1,
-    time_unit: TimesIn = None,
-    largest_machine: LargestMachine = None,
+    trace_options: TraceOptions = NO_OPTIONS,
     skip_faulty: SkipFaulty = False,
     seconds: Annotated[
         float, typer.Option(min=5.0, help="Compress six hours of arrivals into this many seconds.")
@@ -41,6 +41,5 @@ def demo(
     from greensched_cli.testbed.demo_terminal import show_demo
     from greensched_testbed.demo.run import DemoOptions
 
-    largest = None if largest_machine is None else parse_machine(largest_machine)
-    options = DemoOptions(out, pods, seed, seconds, trace, time_unit, largest, skip_faulty, sleep)
+    options = DemoOptions(out, pods, seed, seconds, trace, trace_options, skip_faulty, sleep)
     raise typer.Exit(show_demo(options, output, keep=keep))

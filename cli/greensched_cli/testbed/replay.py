@@ -15,9 +15,9 @@ from greensched_cli.explain.decisions import Context, Kubeconfig
 from greensched_cli.extras import needs
 from greensched_cli.output import AsOutput, Output, print_document
 from greensched_cli.reading.api_server import api_access, named_kubeconfig, usual_namespace
-from greensched_cli.testbed.trace_options import LargestMachine, Pods, SkipFaulty, TimesIn
+from greensched_cli.testbed.trace_options import Pods, SkipFaulty, with_trace_options
 from greensched_core import labels
-from greensched_simulator.formats.google_events import parse_machine
+from greensched_simulator.formats.trace_format import NO_OPTIONS, TraceOptions
 from greensched_simulator.formats.traces import FORMAT_NAMES, load_trace
 from greensched_simulator.formats.workload import Trace, as_pods, compressed, sampled
 from greensched_testbed.progress import LiveLine
@@ -50,6 +50,7 @@ Seed = Annotated[int, typer.Option(help="Random seed for drawing pods.")]
 
 
 @needs("testbed", "greensched replay")
+@with_trace_options
 def replay(
     trace: TraceFile,
     namespace: Namespace = None,
@@ -58,8 +59,7 @@ def replay(
     span_s: Span = 60.0,
     wait_s: Patience = 120.0,
     seed: Seed = 1,
-    time_unit: TimesIn = None,
-    largest_machine: LargestMachine = None,
+    trace_options: TraceOptions = NO_OPTIONS,
     skip_faulty: SkipFaulty = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -72,8 +72,7 @@ def replay(
     from greensched_cli.terminal import plain_console
     from greensched_testbed.replay import ReplayOptions
 
-    largest = None if largest_machine is None else parse_machine(largest_machine)
-    whole = load_trace(trace, time_unit=time_unit, largest_machine=largest, skip_faulty=skip_faulty)
+    whole = load_trace(trace, trace_options, skip_faulty=skip_faulty)
     squeezed = compressed(sampled(as_pods(whole), pods, seed), span_s).trace
     console = plain_console(to_stderr=output != Output.TABLE)
     for note in squeezed.notes:

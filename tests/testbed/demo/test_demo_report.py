@@ -11,8 +11,8 @@ from greensched_cli.terminal import plain_console
 from greensched_cli.testbed.demo_terminal import print_outcome
 from greensched_core.testing import make_node
 from greensched_extender.settings import ExtenderSettings
+from greensched_simulator.formats.google_events import CellMachine
 from greensched_simulator.formats.synthetic_grid import SyntheticSlot
-from greensched_simulator.formats.trace_format import CellMachine
 from greensched_testbed.demo.billing import BillAssumptions, BilledPod, bill_run
 from greensched_testbed.demo.report import write_report
 from greensched_testbed.demo.results import HeldPod, Holding, ThreeRuns, summary
@@ -108,5 +108,7 @@ def test_the_demo_plays_a_google_trace_on_the_machine_that_it_is_told(tmp_path: 
             for kind, at in ((0, 600 + task), (1, 610), (4, 900))
         )
     )
-    options = DemoOptions(tmp_path, trace=path, largest_machine=CellMachine(64.0, 256 * 2.0**30))
+    options = DemoOptions(
+        tmp_path, trace=path, trace_options={"largest_machine": CellMachine(64.0, 256 * 2.0**30)}
+    )
     assert [task.cpu_cores for task in workload(options).tasks] == [32.0, 32.0]
