@@ -109,7 +109,7 @@ def _second_core(when: str, turns: int) -> dict[str, Any]:
 
 def _shifts(turns: int) -> dict[str, Any]:
     """Time the analytic rules on the whole trace, each job alone, on Germany's grid."""
-    tasks = load_trace(DATA / TRACE, time_unit="h").tasks
+    tasks = load_trace(DATA / TRACE, {"time_unit": "h"}).tasks
     jobs = gaia.GaiaJobs(
         np.array([int(task.arrival_s // gaia.TICK_S) for task in tasks]),
         np.array([int(task.runtime_s // gaia.TICK_S) for task in tasks]),

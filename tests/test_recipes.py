@@ -93,6 +93,7 @@ def test_the_examples_are_formatted_and_keep_the_layers(scratch: Path) -> None:
         ("docs/metrics.md", "`provider`: awattar, "),
         ("docs/power.md", "| 1 | `ipmi` | IPMI: `ipmi_dcmi_power_consumption_watts`"),
         ("docs/traces.md", "| Slurm's `sacct` | `JobIDRaw,Submit,ElapsedRaw,ReqCPUS` |"),
+        ("docs/scenarios.md", "| `memory_per_core` | text such as `2Gi` | none | Memory per"),
     ],
 )
 def test_pages_and_definitions_follow(scratch: Path, page: str, words: str) -> None:
@@ -106,7 +107,19 @@ def test_the_command_line_names_what_was_added(scratch: Path) -> None:
         "pause-rarely",
     ):  # fmt: skip
         assert rule in listed
-    assert "Slurm" in run_in(scratch, *PYTHON, "greensched_cli", "replay", "--help")
+    for verb in ("replay", "demo"):
+        told = run_in(scratch, *PYTHON, "greensched_cli", verb, "--help")
+        assert "Slurm" in told and "--memory-per-core" in told
+
+
+def test_a_scenario_takes_the_option_of_the_trace_format(scratch: Path) -> None:
+    (scratch / "tell.py").write_text(
+        "from greensched_simulator.scenario.trace_workload import TraceWorkload\n\n"
+        "told = {'file': 'tell.py', 'memory_per_core': '2Gi'}\n"
+        "print(TraceWorkload.model_validate(told).options())\n",
+        encoding="utf-8",
+    )
+    assert run_in(scratch, *PYTHON, "tell").strip() == "{'memory_per_core': 2147483648.0}"
 
 
 def test_the_simulator_compiles_the_rules(scratch: Path) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from greensched_cli import policy
 from greensched_cli.explain import decisions
+from greensched_cli.extras import extra_with
 from greensched_cli.ledger import report
 from greensched_cli.release import release
 from greensched_cli.simulation import bound, reproduce, scenario, simulate
@@ -70,7 +71,8 @@ def main() -> None:
     except ModuleNotFoundError as fault:
         if (fault.name or "").startswith("greensched"):
             raise
-        message = f"greensched: {fault.name} is missing: pip install 'greensched[all]'"
+        extra = extra_with(fault.name or "")
+        message = f"greensched: {fault.name} is missing: pip install 'greensched[{extra}]'"
         print(message, file=sys.stderr)
         sys.exit(2)
 

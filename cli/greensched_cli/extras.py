@@ -3,8 +3,10 @@
 The verbs for a cluster need only the extra `cli`; each other verb declares what it needs.
 """
 
+import re
 from collections.abc import Callable
 from functools import wraps
+from importlib.metadata import requires
 from importlib.util import find_spec
 from typing import ParamSpec, TypeVar
 
@@ -36,6 +38,16 @@ def require(extra: str, what: str) -> None:
         raise BadInput(
             f"{what} needs packages that are missing ({named}): pip install 'greensched[{extra}]'"
         )
+
+
+def extra_with(module: str) -> str:
+    """Return the lightest extra that installs a module's package; `all` if none names it."""
+    package = re.escape(module.partition(".")[0].replace("_", "-"))
+    lines = requires("greensched") or ()
+    for extra in ("cli", "oidc", *BROUGHT):
+        if any(re.match(rf"{package}\b[^;]*; extra == .{extra}.$", line) for line in lines):
+            return extra
+    return "all"
 
 
 def needs(extra: str, what: str) -> Callable[[Callable[Given, Answer]], Callable[Given, Answer]]:

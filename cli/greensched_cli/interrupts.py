@@ -18,6 +18,34 @@ def status_of(ended: KeyboardInterrupt) -> int:
 
 
 @contextmanager
+def cancelling_asyncio() -> Iterator[None]:
+    """Let Ctrl-C and the first SIGTERM cancel asyncio.run in the block, so clean-up completes.
+
+    Raises Terminated after SIGTERM. Restores SIGINT, which background commands of a shell without
+    job control ignore.
+    """
+    is_terminated = False
+
+    def end(number: int, frame: FrameType | None) -> None:
+        nonlocal is_terminated
+        is_terminated = True
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.raise_signal(signal.SIGINT)
+
+    kept = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    except KeyboardInterrupt as ended:
+        if is_terminated:
+            raise Terminated from ended
+        raise
+    finally:
+        signal.signal(signal.SIGINT, kept)
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
     """Raise Terminated in the block on the first SIGTERM; ignore others, so clean-up completes."""
 

@@ -21,7 +21,8 @@ AsOutput = Annotated[Output, typer.Option("--output", "-o", help="Output format.
 
 def print_document(document: Any, output: Output) -> None:
     """Print JSON values as YAML or, for any other format, as JSON; verbs draw their own tables."""
+    text = json.dumps(document, indent=2) + "\n"
     if output == Output.YAML:
-        print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), end="")
-    else:
-        print(json.dumps(document, indent=2))
+        # Through JSON: PyYAML refuses subclasses of str and float, such as an enum's or numpy's.
+        text = yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=True)
+    print(text, end="", flush=True)

@@ -1,13 +1,16 @@
 """Tables on a terminal."""
 
 from collections.abc import Collection, Sequence
+from typing import Literal
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from greensched_simulator.results.cells import Cell, Row
+Tone = Literal["", "better", "worse"]
+Cell = tuple[str, Tone] | str  # the simulator's cells are such tuples
+Row = Sequence[Cell]
 
 _STYLES = {"better": "green", "worse": "bold red", "": ""}
 _PIPED_COLUMNS = 160  # if the width is unknown
@@ -58,10 +61,10 @@ def _table(title: str, rows: Sequence[Row], texts: Collection[str], *, is_tight:
     return table
 
 
-def _width(cell: Cell | str) -> int:
+def _width(cell: Cell) -> int:
     return max(map(cell_len, _text(cell).plain.split("\n")))
 
 
-def _text(cell: Cell | str) -> Text:
-    text, tone = cell if isinstance(cell, Cell) else (cell, "")
+def _text(cell: Cell) -> Text:
+    text, tone = (cell, "") if isinstance(cell, str) else cell
     return Text(text, style=_STYLES[tone])

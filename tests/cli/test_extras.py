@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from greensched_cli.extras import BROUGHT
+from greensched_cli.extras import BROUGHT, extra_with
 from greensched_core.ledger_records import (
     Amounts,
     LedgerLine,
@@ -171,4 +171,13 @@ def test_what_nobody_has_thought_of_is_no_traceback(tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "greensched: cronsim is missing: pip install 'greensched[all]'\n"
+    assert done.stderr == "greensched: cronsim is missing: pip install 'greensched[cli]'\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [("rich.table", "cli"), ("kubernetes", "oidc"), ("numpy", "policies"), ("plotly", "report"),
+     ("numba", "simulator"), ("prometheus_client", "testbed"), ("of_nobody", "all")],
+)  # fmt: skip
+def test_the_lightest_extra_with_a_package_is_named(module: str, extra: str) -> None:
+    assert extra_with(module) == extra

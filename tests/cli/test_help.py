@@ -1,13 +1,20 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
+from greensched_cli.__main__ import app
+from greensched_cli.output import AsOutput, Output
 from greensched_simulator.policy import PRESETS
 
+Verb = Callable[..., Any]
 # What takes long to import, and no --help needs.
 HEAVY = {
     "numpy", "onnxruntime", "plotly", "kubernetes", "fastapi", "cryptography", "httpx", "aiohttp",
@@ -22,6 +29,7 @@ assert result.exit_code == 0, result.output
 print(result.output)
 print("imported", *sys.modules)
 """
+SHOW_NOTHING = {"cluster up", "cluster down", "scenario schema"}  # the last prints only JSON
 VERBS = [
     "", "demo", "explain", "nodes", "replay", "cluster", "cluster up", "policy check",
     "policy list", "simulate", "compare", "report", "scenario", "scenario check", "status",
@@ -70,6 +78,26 @@ def test_help_answers_without_the_heavy_libraries(verb: str) -> None:
     shown, imported = done.stdout.rsplit("imported", 1)
     assert "Usage" in shown
     assert HEAVY & set(imported.split()) == set()
+
+
+def verbs_of(program: typer.Typer, group: str = "") -> Iterator[tuple[str, Verb]]:
+    """Yield the full name of each verb and its function."""
+    for each in program.registered_commands:
+        assert each.callback is not None
+        yield f"{group} {each.name or each.callback.__name__}".strip(), each.callback
+    for inner in program.registered_groups:
+        assert inner.typer_instance is not None
+        yield from verbs_of(inner.typer_instance, str(inner.name))
+
+
+@pytest.mark.parametrize(("name", "verb"), [*verbs_of(app)])
+def test_output_is_the_format_on_each_verb_that_shows_something(name: str, verb: Verb) -> None:
+    parameters = signature(verb).parameters
+    if name in SHOW_NOTHING:
+        assert "output" not in parameters
+        return
+    assert parameters["output"].annotation == AsOutput
+    assert parameters["output"].default == Output.TABLE
 
 
 def test_help_lists_every_preset() -> None:

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from greensched_cli.terminal import print_table
-from greensched_simulator.results.cells import Row
+from greensched_cli.terminal import Row, print_table
 
 HEAD: Row = ("policy", "energy,\nkWh", "active,\nkWh", "cost,\nEUR", "carbon,\nkg")
 BODY: list[Row] = [

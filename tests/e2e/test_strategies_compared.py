@@ -38,7 +38,7 @@ def test_the_same_jobs_run_by_two_strategies_and_are_metered(
     before = release.scored()
     told = greensched(
         "benchmark", "--cluster", "--strategies", "default,greensched-at-once",
-        *SHORT, "--image", shell, "--output", str(tmp_path),
+        *SHORT, "--image", shell, "--out", str(tmp_path),
     )  # fmt: skip
     assert f"{shell} was started on {len(open_nodes(cluster))} nodes" in told, told
     figures = json.loads((tmp_path / "summary.json").read_text())

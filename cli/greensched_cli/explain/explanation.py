@@ -9,12 +9,11 @@ from typing import Any
 
 from rich.console import Console
 
-from greensched_cli.terminal import plain_console, print_table
+from greensched_cli.terminal import Row, Tone, plain_console, print_table
 from greensched_core.durations import format_duration
 from greensched_core.units import SECONDS_PER_HOUR
 from greensched_extender.amounts import digits, scaled
 from greensched_extender.why import TOO_LATE, as_cheap
-from greensched_simulator.results.cells import Cell, Row, Tone
 
 _JOULES_PER_WH = SECONDS_PER_HOUR  # one watt for one hour
 _NODE_HEAD = (
@@ -173,7 +172,7 @@ def _candidate_rows(decision: Mapping[str, Any], rows: int) -> list[Row]:
             _money(candidate["cost"], candidate["currency"]),
             _number(candidate["relativeCost"], 3),
         )
-        found.append([Cell(text, tone) for text in texts])
+        found.append([(text, tone) for text in texts])
     return found
 
 

@@ -57,12 +57,7 @@ def report(
 ) -> None:
     """Show what holding work saved against starting it immediately, from the ledger."""
     if folder is not None:
-        if output != Output.TABLE:
-            raise BadInput(
-                f"-o {output} works for the ledger only; the figures of this run are in "
-                f"{folder}/run.json"
-            )
-        simulate.report(folder)
+        simulate.report(folder, output)
         return
     if out is not None:
         require("report", "--out")

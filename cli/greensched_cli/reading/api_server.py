@@ -29,6 +29,12 @@ def usual_namespace(kubeconfig: str | None, context: str | None) -> str:
         return "default"
 
 
+def named_kubeconfig(kubeconfig: str | None, context: str | None) -> str:
+    """Return the kubeconfig's files and context as text; raise BadInput for an unusable one."""
+    found = read_context(_path(kubeconfig), context)
+    return f"kubeconfig {found.source}, context {found.name}"
+
+
 def _path(kubeconfig: str | None) -> Path | None:
     return Path(kubeconfig) if kubeconfig else None
 

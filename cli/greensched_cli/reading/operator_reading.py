@@ -12,7 +12,7 @@ from greensched_cli.reading.operator_state import (
     Signal,
     WebhookState,
 )
-from greensched_cli.reading.pieces import Pieces
+from greensched_cli.reading.pieces import UNREADABLE, Pieces, why_unreadable
 from greensched_core.api_paths import CONFIGURATIONS, leases_path
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.signals.grid import parse_grid_signal
@@ -26,7 +26,7 @@ USUAL_NAMESPACE = str(_DEFAULTS["namespace"].default)
 LEASE = str(_DEFAULTS["lease"].default)
 _WEBHOOK_SUFFIX = ".greensched.io"  # of the chart's webhooks; configuration names may differ
 _RELEASER = "app.kubernetes.io/part-of=greensched,app.kubernetes.io/component=releaser"
-_NOT_FOUND = 404
+_ALL_LEASES = "/apis/coordination.k8s.io/v1/leases"
 
 
 class _Meta(msgspec.Struct):
@@ -87,6 +87,10 @@ class _SignalObject(msgspec.Struct):
     spec: _SignalSpec = msgspec.field(default_factory=_SignalSpec)
 
 
+_decode_lease = msgspec.json.Decoder(LeaseObject).decode
+_decode_pods = msgspec.json.Decoder(_Pods).decode
+
+
 async def read_state(pieces: Pieces, namespace: str | None, now_s: float) -> OperatorState:
     """Return the state of the operator in a namespace; if None, in that of its Lease.
 
@@ -116,35 +120,26 @@ async def read_state(pieces: Pieces, namespace: str | None, now_s: float) -> Ope
 
 async def find_lease(pieces: Pieces, namespace: str | None) -> LeaseObject | None:
     """Return the operator's Lease in a namespace; if None, the usual one or else the newest."""
-    path = "/apis/coordination.k8s.io/v1"
+    path = f"{leases_path(namespace or USUAL_NAMESPACE)}/{LEASE}"
+    if namespace is not None:
+        return await pieces.one(ClusterPart.LEASE, path, _decode_lease)
     try:
-        raw = await pieces.client.get(
-            f"{path}/namespaces/{namespace or USUAL_NAMESPACE}/leases/{LEASE}"
-        )
-        return msgspec.json.decode(raw, type=LeaseObject)
+        return _decode_lease(await pieces.client.get(path))
     except ApiUnavailable as fault:
-        if namespace is not None:
-            if fault.status != _NOT_FOUND:
-                pieces.refused(ClusterPart.LEASE, fault)
-            return None
         if fault.status is None:
             raise
+    except UNREADABLE as fault:
+        pieces.unread[ClusterPart.LEASE] = why_unreadable(fault)
+        return None
     found = await pieces.listed(
-        ClusterPart.LEASE, f"{path}/leases", msgspec.json.Decoder(LeaseObject).decode,
-        field_selector=f"metadata.name={LEASE}",
-    )  # fmt: skip
+        ClusterPart.LEASE, _ALL_LEASES, _decode_lease, field_selector=f"metadata.name={LEASE}"
+    )
     return max(found, key=lambda each: each.spec.renewTime or "", default=None)
 
 
 async def is_emergency_release_on(pieces: Pieces, namespace: str) -> bool:
     """Return whether the cluster's emergency release is on."""
-    try:
-        await pieces.client.get(switch_path(namespace))
-    except ApiUnavailable as fault:
-        if fault.status != _NOT_FOUND:
-            pieces.refused(ClusterPart.SWITCH, fault)
-        return False
-    return True
+    return await pieces.one(ClusterPart.SWITCH, switch_path(namespace), bool) is not None
 
 
 def switch_path(namespace: str) -> str:
@@ -153,14 +148,11 @@ def switch_path(namespace: str) -> str:
 
 
 async def _releasers(pieces: Pieces, namespace: str) -> tuple[int, int]:
-    try:
-        raw = await pieces.client.get(
-            f"/api/v1/namespaces/{namespace}/pods", {"labelSelector": _RELEASER}
-        )
-    except ApiUnavailable as fault:
-        pieces.refused(ClusterPart.RELEASER, fault)
-        return 0, 0
-    pods = msgspec.json.decode(raw, type=_Pods).items
+    found = await pieces.one(
+        ClusterPart.RELEASER, f"/api/v1/namespaces/{namespace}/pods", _decode_pods,
+        {"labelSelector": _RELEASER},
+    )  # fmt: skip
+    pods = found.items if found else []
     return sum(map(_is_ready, pods)), len(pods)
 
 
@@ -171,13 +163,9 @@ def _is_ready(pod: _Pod) -> bool:
 
 
 async def _heartbeat_age_s(pieces: Pieces, namespace: str, now_s: float) -> float | None:
-    try:
-        raw = await pieces.client.get(f"{leases_path(namespace)}/{HEARTBEAT}")
-    except ApiUnavailable as fault:
-        if fault.status != _NOT_FOUND:
-            pieces.refused(ClusterPart.HEARTBEAT, fault)
-        return None
-    return _silent_s(msgspec.json.decode(raw, type=LeaseObject), now_s)
+    path = f"{leases_path(namespace)}/{HEARTBEAT}"
+    lease = await pieces.one(ClusterPart.HEARTBEAT, path, _decode_lease)
+    return _silent_s(lease, now_s) if lease else None
 
 
 def _leader(lease: LeaseObject, now_s: float) -> Leader:

@@ -3,15 +3,19 @@
 Each part needs a separate right; a user of one namespace has few of them.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
+
+import msgspec
 
 from greensched_cli.reading.operator_state import ClusterPart
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
 
 Value = TypeVar("Value")
+# What is raised for an object with wrong types, for other data than JSON, and for deep nesting.
+UNREADABLE = (BadInput, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _FORBIDDEN, _NOT_FOUND = 403, 404
 
 
@@ -56,11 +60,32 @@ class Pieces:
             async for raw in self._objects(path, field_selector):
                 try:
                     found.append(read(raw))
-                except BadInput as fault:
+                except UNREADABLE as fault:
                     self.unread[part] = f"one of them is unreadable: {fault}"
         except ApiUnavailable as fault:
             self.refused(part, fault)
         return found
+
+    async def one(
+        self,
+        part: ClusterPart,
+        path: str,
+        read: Callable[[bytes], Value],
+        parameters: Mapping[str, str] | None = None,
+    ) -> Value | None:
+        """Return the result of `read` for an answer; None if there is no such object.
+
+        If refused or unreadable, return None and record the reason. Raises ApiUnavailable if the
+        API server does not answer or does not accept the login.
+        """
+        try:
+            return read(await self.client.get(path, parameters))
+        except ApiUnavailable as fault:
+            if fault.status != _NOT_FOUND:
+                self.refused(part, fault)
+        except UNREADABLE as fault:
+            self.unread[part] = why_unreadable(fault)
+        return None
 
     async def _objects(self, path: str, field_selector: str) -> AsyncIterator[bytes]:
         async for page in self.client.pages(path, field_selector=field_selector):
@@ -72,6 +97,11 @@ class Pieces:
         if fault.status is None or fault.status == 401:
             raise fault
         self.unread[part] = why_unread(fault)
+
+
+def why_unreadable(fault: Exception) -> str:
+    """Return why an answer of the API server could not be decoded."""
+    return f"the answer is unreadable: {fault}"
 
 
 def why_unread(fault: ApiUnavailable) -> str:

@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from greensched_core.kubernetes_api import ApiAccess, ApiClient
 
 _MOST_BYTES = 2**31  # of an answer; a year's ledger has a tenth of that
+ROLE = "greensched-explain"  # of the chart, in the namespace of the release
 _RIGHT = (
-    "{0} in namespace {1}. The chart's Role greensched-explain there gives what is needed; "
+    f"{{0}} in namespace {{1}}. The chart's Role {ROLE} there gives what is needed; "
     "an administrator binds it: kubectl -n {1} create rolebinding explain-YOU "
-    "--role=greensched-explain --user=YOU"
+    f"--role={ROLE} --user=YOU"
 )
 
 

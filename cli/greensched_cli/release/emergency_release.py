@@ -71,6 +71,15 @@ async def is_on(client: ApiClient, place: Place) -> bool:
     return True
 
 
+def state_document(place: Place, *, is_switched_on: bool) -> dict[str, str | bool]:
+    """Return the emergency release's state as JSON values."""
+    return {
+        "namespace": place.namespace,
+        "isNamespaceCertain": place.is_certain,
+        "isEmergencyRelease": is_switched_on,
+    }
+
+
 def meaning(place: Place, *, is_switched_on: bool) -> Iterator[str]:
     """Yield what the emergency release's state means, and how to change it, with kubectl too."""
     on, off = switch_commands(place.namespace)

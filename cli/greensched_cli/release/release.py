@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from greensched_cli.explain.decisions import Context, Kubeconfig
+from greensched_cli.output import AsOutput, Output, print_document
 from greensched_cli.status.status import Namespace, OperatorNamespace
 from greensched_core.errors import BadInput
 
 if TYPE_CHECKING:
+    from greensched_cli.release.emergency_release import Place
     from greensched_cli.release.releasing import Result
     from greensched_core.kubernetes_api import ApiAccess
 
@@ -61,6 +63,7 @@ def release(
     dry_run: DryRun = False,
     emergency_release: EmergencyOption = None,
     operator_namespace: OperatorNamespace = None,
+    output: AsOutput = Output.TABLE,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -77,13 +80,18 @@ def release(
 
     access = api_access(kubeconfig, context)
     if emergency_release is not None:
-        _switch(access, emergency_release, operator_namespace, is_sure=yes)
+        _switch(access, emergency_release, operator_namespace, output, is_sure=yes)
         return
     where = "" if all_namespaces else namespace or usual_namespace(kubeconfig, context)
     if all_namespaces and not dry_run:
         _confirm("Start all held work in all namespaces?", is_sure=yes)
     results = asyncio.run(_release(access, where, names or [], is_dry_run=dry_run))
-    _print(results, where)
+    if output == Output.TABLE:
+        _print(results, where)
+    else:
+        print_document([each.document() for each in results], output)
+    if any(not each.is_sound for each in results):
+        raise typer.Exit(1)
 
 
 def _check(
@@ -110,7 +118,7 @@ def _confirm(question: str, *, is_sure: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise BadInput(f"{question} There is no terminal to ask on: give --yes")
-    typer.confirm(f"{question} It cannot be held again afterwards.", abort=True)
+    typer.confirm(f"{question} It cannot be held again afterwards.", abort=True, err=True)
 
 
 async def _release(
@@ -142,33 +150,37 @@ def _print(results: "Sequence[Result]", namespace: str) -> None:
         print(f"Nothing is held in {f'namespace {namespace}' if namespace else 'any namespace'}.")
     for each in results:
         line = f"{each.name}: {each.outcome}" + (f": {each.text}" if each.text else "")
-        is_fault = each.outcome == ReleaseOutcome.STAYS
-        print(printable(line), file=sys.stderr if is_fault else sys.stdout)
+        print(printable(line), file=sys.stdout if each.is_sound else sys.stderr)
     if len(results) > 1:
         counts = {
             outcome: sum(each.outcome == outcome for each in results) for outcome in ReleaseOutcome
         }
         print(", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count))
-    if any(each.outcome == ReleaseOutcome.STAYS for each in results):
-        raise typer.Exit(1)
 
 
 def _switch(
     access: "ApiAccess",
     emergency_release: SwitchAction,
     operator_namespace: str | None,
+    output: Output,
     *,
     is_sure: bool,
 ) -> None:
+    from greensched_cli.release import emergency_release as switch
+
     if emergency_release == SwitchAction.ON:
         _confirm("Start all held work in the cluster, and hold none?", is_sure=is_sure)
-    for line in asyncio.run(_switched(access, emergency_release, operator_namespace)):
+    place, is_on = asyncio.run(_switched(access, emergency_release, operator_namespace))
+    if output != Output.TABLE:
+        print_document(switch.state_document(place, is_switched_on=is_on), output)
+        return
+    for line in switch.meaning(place, is_switched_on=is_on):
         print(line)
 
 
 async def _switched(
     access: "ApiAccess", emergency_release: SwitchAction, operator_namespace: str | None
-) -> list[str]:
+) -> "tuple[Place, bool]":
     from greensched_cli.reading.api_server import PATIENCE_S
     from greensched_cli.release import emergency_release as switch
     from greensched_core.clock import WallClock
@@ -180,5 +192,4 @@ async def _switched(
             await switch.turn_on(client, place, WallClock().now())
         elif emergency_release == SwitchAction.OFF:
             await switch.turn_off(client, place)
-        is_on = await switch.is_on(client, place)
-    return list(switch.meaning(place, is_switched_on=is_on))
+        return place, await switch.is_on(client, place)

@@ -10,7 +10,7 @@ import msgspec
 from greensched_cli.reading.cluster_reading import read_works
 from greensched_cli.reading.held_work import is_ours_to_start, is_released, short_name
 from greensched_cli.reading.named_work import Target, find_named
-from greensched_cli.reading.pieces import Pieces, Scope, why_unread
+from greensched_cli.reading.pieces import UNREADABLE, Pieces, Scope, why_unread, why_unreadable
 from greensched_core import labels
 from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable
@@ -45,6 +45,15 @@ class Result:
     name: str  # with its namespace
     outcome: ReleaseOutcome
     text: str = ""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is left to start."""
+        return self.outcome != ReleaseOutcome.STAYS
+
+    def document(self) -> dict[str, str | None]:
+        """Return the result as JSON values."""
+        return {"name": self.name, "outcome": self.outcome, "text": self.text or None}
 
 
 def run_now_patch(work: Work, at_s: float) -> bytes:
@@ -153,7 +162,10 @@ def _still_waits_for(work: Work, raw: bytes) -> str:
 
 
 def _gates(raw: bytes) -> str:
-    gates = msgspec.json.decode(raw, type=GatedPod).spec.schedulingGates or ()
+    try:
+        gates = msgspec.json.decode(raw, type=GatedPod).spec.schedulingGates or ()
+    except UNREADABLE as fault:
+        return f"its other gates are not known: {why_unreadable(fault)}"
     names = ", ".join(gate.name for gate in gates)
     return f"other gates still hold it: {names}" if names else ""
 

@@ -1,4 +1,4 @@
 """The verbs of the simulator: `simulate`, `compare`, `bound`, `scenario`, `reproduce`.
 
-Imports `interrupts.py` and `terminal.py`. Begin with `simulate.py`.
+Imports `interrupts.py`, `output.py` and `terminal.py`. Begin with `simulate.py`.
 """

@@ -12,6 +12,7 @@ import typer
 
 from greensched_cli.extras import needs
 from greensched_cli.output import AsOutput, Output, print_document
+from greensched_cli.simulation.seeds import Seed, require_seed
 from greensched_core.durations import parse_duration
 from greensched_core.errors import BadInput
 
@@ -29,9 +30,7 @@ def bound(
     policies: Annotated[
         str, typer.Option(help="Policies to compare with the bound; the first is the baseline.")
     ] = POLICIES,
-    seed: Annotated[
-        int | None, typer.Option(help="Random seed; by default the scenario's.", min=0)
-    ] = None,
+    seed: Seed = None,
     slot: Annotated[
         str, typer.Option(help="Length of a time slot; shorter gives a tighter bound.")
     ] = "1h",
@@ -49,6 +48,7 @@ def bound(
     from greensched_simulator.world.world import build_world
 
     policies_named(policies)  # report a misspelt name before reading a large trace
+    require_seed(seed)
     slot_s = _slot_s(slot)
     began = time.monotonic()
     loaded = load_scenario(scenario)

@@ -74,8 +74,7 @@ def _document(title: str, lines: "Sequence[ComparedLine]") -> dict[str, Any]:
 
 def _print_figures(title: str, lines: "Sequence[ComparedLine]") -> None:
     """Print our figures and the published ones, and how many are within their tolerance."""
-    from greensched_cli.terminal import plain_console, print_table
-    from greensched_simulator.results.cells import Cell, Row
+    from greensched_cli.terminal import Row, plain_console, print_table
 
     head: Row = ("case", "figure", "published", "ours", "difference")
     rows: list[Row] = [
@@ -84,7 +83,7 @@ def _print_figures(title: str, lines: "Sequence[ComparedLine]") -> None:
             line.figure,
             f"{line.published:.4f}" if line.is_published else "none",
             f"{line.ours:.4f}",
-            Cell(
+            (
                 f"{line.difference:+.4f}" if line.is_published else "",
                 "" if line.is_equal else "worse",
             ),

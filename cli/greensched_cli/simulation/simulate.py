@@ -11,9 +11,10 @@ from typing import Annotated
 import typer
 
 from greensched_cli.extras import needs
+from greensched_cli.output import AsOutput, Output, print_document
+from greensched_cli.simulation.seeds import LARGEST_SEED, Seed, require_seed
 from greensched_core.errors import BadInput
 
-_LARGEST_SEED = 2**63 - 1
 _POLICY = (
     "Rules joined by + (WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE, or some of them), such as "
     "carbon-time+least-carbon, or one of the presets min-min, max-min, ecsched, tetris-srtf, "
@@ -50,23 +51,22 @@ Bound = Annotated[
 def simulate(
     scenario: ScenarioFile,
     policy: Annotated[str, typer.Option(help=_POLICY)],
-    seed: Annotated[
-        int | None, typer.Option(help="Random seed; by default the scenario's.")
-    ] = None,
+    seed: Seed = None,
     out: Out = None,
+    output: AsOutput = Output.TABLE,
 ) -> None:
     """Run a scenario under one policy; write figures, all rows, and a report with plots."""
     from greensched_simulator.policy import policy_named
     from greensched_simulator.world.scenario_loading import load_scenario
 
     chosen = policy_named(policy)
-    if seed is not None and not 0 <= seed <= _LARGEST_SEED:
-        raise BadInput(f"--seed must be from 0 to {_LARGEST_SEED}, not {seed}")
+    require_seed(seed)
     from greensched_cli.simulation.simulation_terminal import SimulationRequest, run_and_print
 
     asked = SimulationRequest(
-        load_scenario(scenario), scenario, (chosen,), None, seed, 1, out, chosen.name
-    )
+        load_scenario(scenario), scenario, (chosen,), None, seed, 1, out, chosen.name,
+        output,
+    )  # fmt: skip
     raise typer.Exit(run_and_print(asked))
 
 
@@ -79,6 +79,7 @@ def compare(
     levers: Levers = False,
     bound: Bound = False,
     out: Out = None,
+    output: AsOutput = Output.TABLE,
 ) -> None:
     """Run a scenario under several policies and seeds, and compare each with a baseline."""
     from greensched_simulator.policy import BASELINE, policies_named, policy_named
@@ -89,10 +90,10 @@ def compare(
     if seeds < 1:
         raise BadInput(f"--seeds must be at least 1, not {seeds}")
     loaded = load_scenario(scenario)
-    if loaded.seed > _LARGEST_SEED + 1 - seeds:
+    if loaded.seed > LARGEST_SEED + 1 - seeds:
         raise BadInput(
             f"--seeds {seeds}, starting at the scenario's seed {loaded.seed}, exceed "
-            f"{_LARGEST_SEED}: give the scenario a smaller seed"
+            f"{LARGEST_SEED}: give the scenario a smaller seed"
         )
     named = policies_named(policies, loaded.able)
     chosen = tuple(dict.fromkeys((against, *named)))
@@ -103,22 +104,29 @@ def compare(
     from greensched_cli.simulation.simulation_terminal import SimulationRequest, run_and_print
 
     asked = SimulationRequest(
-        loaded, scenario, chosen, against, None, seeds, out, "compare", with_bound=bound
-    )
+        loaded, scenario, chosen, against, None, seeds, out, "compare", output,
+        with_bound=bound,
+    )  # fmt: skip
     raise typer.Exit(run_and_print(asked))
 
 
 @needs("simulator", "The report of a simulated run")
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    output: AsOutput = Output.TABLE,
 ) -> None:
-    """Draw the report of a run again, using only its folder."""
+    """Draw the report of a run again, using only its folder; print its figures if asked."""
+    from greensched_cli.terminal import plain_console
     from greensched_simulator.reports.report import write_report
     from greensched_simulator.results.run_folder import read_run
 
     run = read_run(folder)
     try:
-        print(f"report: {write_report(run)}")
+        plain_console(to_stderr=output != Output.TABLE).print(
+            f"report: {write_report(run)}", soft_wrap=True
+        )
     except OSError as fault:  # such as a full disk
         print(f"greensched: {fault}", file=sys.stderr)
         raise typer.Exit(1) from fault
+    if output != Output.TABLE:
+        print_document(run.document(), output)

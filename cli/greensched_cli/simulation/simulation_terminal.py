@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from greensched_cli.interrupts import status_of, terminated_as_interrupted
+from greensched_cli.output import Output, print_document
 from greensched_cli.simulation.compiling import compiling_shown
 from greensched_cli.terminal import plain_console, print_table
 from greensched_core.clock import WallClock
@@ -51,6 +52,7 @@ class SimulationRequest:
     seeds: int  # number of seeds, starting at `seed`
     out: Path | None
     kind: str  # part of the folder's name if `out` is None
+    output: Output
     with_bound: bool = False
 
 
@@ -61,10 +63,10 @@ def run_and_print(asked: SimulationRequest) -> int:
     """
     run = _run(asked)
     out = asked.out or RUNS / f"{asked.scenario.name}-{asked.kind}-{_stamp(run.started_at)}"
-    folder, console = RunFolder(out, run), plain_console()
+    folder, console = RunFolder(out, run), plain_console(to_stderr=asked.output != Output.TABLE)
     try:
         with terminated_as_interrupted():
-            _run_into(folder, console, with_bound=asked.with_bound)
+            _run_into(folder, console, asked)
     except KeyboardInterrupt as ended:
         console.print(f"interrupted: {_kept(folder)}", soft_wrap=True)
         return status_of(ended)
@@ -74,10 +76,13 @@ def run_and_print(asked: SimulationRequest) -> int:
     return 0
 
 
-def _run_into(folder: RunFolder, console: Console, *, with_bound: bool) -> None:
+def _run_into(folder: RunFolder, console: Console, asked: SimulationRequest) -> None:
     began = time.monotonic()
-    finished = _simulated(console, folder, with_bound=with_bound)
-    _print_results(console, finished)
+    finished = _simulated(console, folder, with_bound=asked.with_bound)
+    if asked.output == Output.TABLE:
+        _print_results(console, finished)
+    else:
+        print_document(finished.document(), asked.output)
     report = write_report(finished)
     console.print(f"report: {report}", soft_wrap=True)
     console.print(f"all rows: {folder.folder}", soft_wrap=True)

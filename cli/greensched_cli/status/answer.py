@@ -19,7 +19,7 @@ from greensched_cli.reading.local_times import LocalTimes
 from greensched_cli.reading.named_work import find_named, parse_target
 from greensched_cli.reading.operator_reading import read_state
 from greensched_cli.reading.operator_state import OperatorState, advice
-from greensched_cli.reading.pieces import Pieces, Scope, why_unread
+from greensched_cli.reading.pieces import UNREADABLE, Pieces, Scope, why_unread, why_unreadable
 from greensched_cli.status.json_output import held_json, released_json
 from greensched_cli.status.one_work_text import (
     WorkEvent,
@@ -159,9 +159,11 @@ async def _events(client: ApiClient, work: Work) -> tuple[list[WorkEvent], list[
     path = f"/api/v1/namespaces/{work.namespace}/events"
     try:
         raw = await client.get(path, {"fieldSelector": f"involvedObject.uid={work.uid}"})
+        return [_event(each) for each in msgspec.json.decode(raw, type=_Events).items], []
     except ApiUnavailable as fault:
         return [], [f"events: {why_unread(fault)}"]
-    return [_event(each) for each in msgspec.json.decode(raw, type=_Events).items], []
+    except UNREADABLE as fault:
+        return [], [f"events: {why_unreadable(fault)}"]
 
 
 def _event(found: _EventObject) -> WorkEvent:

@@ -12,11 +12,10 @@ from greensched_cli.explain.explanation import printable
 from greensched_cli.reading.held_work import HeldWork, ReleasedWork
 from greensched_cli.reading.local_times import NO_TIME, LocalTimes
 from greensched_cli.reading.operator_state import ClusterPart, Leader, OperatorState
-from greensched_cli.terminal import print_table
+from greensched_cli.terminal import Cell, Row, print_table
 from greensched_core.durations import format_duration
 from greensched_core.units import percent
 from greensched_operator.objects.green_policy import BUILT_IN, DEFAULT_NAME, GreenPolicy
-from greensched_simulator.results.cells import Cell, Row
 
 _LONGEST_NAME, _LONGEST_NARROW = 40, 24  # characters on a line
 _NARROW_COLUMNS = 120
@@ -123,11 +122,11 @@ def _with_distance(at_s: float, times: LocalTimes) -> str:
     return f"{times.short(at_s)} ({times.away(at_s)})"
 
 
-def _latest(held: HeldWork, times: LocalTimes) -> Cell | str:
+def _latest(held: HeldWork, times: LocalTimes) -> Cell:
     if held.latest_s is None:
-        return Cell("unknown", "worse")
+        return "unknown", "worse"
     if held.is_overdue(times.now_s):
-        return Cell(f"OVERDUE {format_duration(round(times.now_s - held.latest_s))}", "worse")
+        return f"OVERDUE {format_duration(round(times.now_s - held.latest_s))}", "worse"
     return times.short(held.latest_s)
 
 

@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from greensched_cli.explain.decisions import Context
+from greensched_cli.explain.decisions import Context, Kubeconfig
 from greensched_cli.extras import needs
+from greensched_cli.output import AsOutput, Output
 from greensched_cli.reading.api_server import api_access
 from greensched_core.errors import BadInput
 
@@ -48,10 +49,6 @@ ZoneMap = Annotated[
     typer.Option(help="REGION=ZONE: grid zone of a topology region or zone; may be repeated."),
 ]
 Results = Annotated[Path, typer.Option(help="Folder for the results.")]
-Kubeconfig = Annotated[
-    str | None,
-    typer.Option(envvar=["GREENSCHED_KUBECONFIG", "KUBECONFIG"], help="Path of the kubeconfig."),
-]
 
 
 @needs("testbed", "greensched benchmark")
@@ -69,7 +66,8 @@ def benchmark(
     gpu_image: GpuImage = "nvcr.io/nvidia/k8s/cuda-sample:nbody",
     prometheus: PrometheusUrl = "",
     zone: ZoneMap = None,
-    output: Results = Path("build/benchmark"),
+    out: Results = Path("build/benchmark"),
+    output: AsOutput = Output.TABLE,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -94,9 +92,9 @@ def benchmark(
     )
     access = api_access(kubeconfig, context)
     if not cluster:
-        show_intention(access, options)
+        show_intention(access, options, output)
         return
-    raise typer.Exit(show_benchmark(access, options, output))
+    raise typer.Exit(show_benchmark(access, options, out, output))
 
 
 def zones(pairs: Sequence[str]) -> Mapping[str, str]:

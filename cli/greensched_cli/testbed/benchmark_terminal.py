@@ -1,22 +1,22 @@
 """The benchmark on a terminal: its progress, then a table of the strategies."""
 
 import asyncio
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
+from greensched_cli.interrupts import cancelling_asyncio, status_of
+from greensched_cli.output import Output, print_document
 from greensched_cli.terminal import plain_console, print_table
 from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_extender.settings import ExtenderSettings
 from greensched_testbed import replay
-from greensched_testbed.stress.files import write_results
+from greensched_testbed.stress.files import intended_run, summary, write_results
 from greensched_testbed.stress.ground import looked_at
 from greensched_testbed.stress.run import (
+    BenchmarkedCluster,
     BenchmarkOptions,
     BenchmarkOutcome,
     ProgressOutput,
@@ -27,13 +27,14 @@ from greensched_testbed.stress.run import (
 from greensched_testbed.stress.suite import Suite, make_suite
 from greensched_testbed.stress.tables import fact_rows, meter_rows, meter_text, strategy_rows
 
-_INTERRUPTED = 130  # exit status of shells after SIGINT
 
-
-def show_intention(access: ApiAccess, options: BenchmarkOptions) -> None:
+def show_intention(access: ApiAccess, options: BenchmarkOptions, output: Output) -> None:
     """Print what would be run, without running it."""
-    console = plain_console()
-    suite, text = asyncio.run(_intended(access, options))
+    suite, cluster = asyncio.run(_intended(access, options))
+    if output != Output.TABLE:
+        print_document(intended_run(suite, options, cluster), output)
+        return
+    console, text = plain_console(), intention(suite, options, cluster)
     console.print(text, soft_wrap=True)
     head = ("Job", "arrives, s", "cores", "MiB", "GPUs", "expected, s", "deadline, s")
     rows = [
@@ -48,48 +49,40 @@ def show_intention(access: ApiAccess, options: BenchmarkOptions) -> None:
     console.print("\nNothing was run: --cluster runs the suite on the cluster.")
 
 
-async def _intended(access: ApiAccess, options: BenchmarkOptions) -> tuple[Suite, str]:
+async def _intended(
+    access: ApiAccess, options: BenchmarkOptions
+) -> tuple[Suite, BenchmarkedCluster]:
     signals = ExtenderSettings.model_construct().grid_signals()
     async with (
         ApiClient(access) as client,
         looked_at(client, options.zone_map, signals, WallClock()) as ground,
     ):
         suite = make_suite(options.suite, ground.room)
-        return suite, intention(suite, options, await cluster_of(client, access, ground))
+        return suite, await cluster_of(client, access, ground)
 
 
-def show_benchmark(access: ApiAccess, options: BenchmarkOptions, folder: Path) -> int:
+def show_benchmark(
+    access: ApiAccess, options: BenchmarkOptions, folder: Path, output: Output
+) -> int:
     """Run the benchmark, print and write the results, and return the exit status.
 
-    The status is 1 if a Job did not complete, and 130 if the benchmark was interrupted.
+    The status is 1 if a Job did not complete, 130 after Ctrl-C, and 143 after SIGTERM.
     """
-    console = plain_console()
+    console = plain_console(to_stderr=output != Output.TABLE)
     try:
-        with _ending_orderly(), _bars(console) as bars:
+        with cancelling_asyncio(), _bars(console) as bars:
             outcome = asyncio.run(run_benchmark(access, options, _progress_output(console, bars)))
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as ended:
         console.print("\ninterrupted; the namespace of the current run is deleted")
-        return _INTERRUPTED
-    _print(console, outcome)
+        return status_of(ended)
+    if output == Output.TABLE:
+        _print(console, outcome)
+    else:
+        print_document(summary(outcome), output)
     report = write_results(folder, outcome)
     console.print(f"\nreport: {report}\nsummary: {folder / 'summary.json'}", soft_wrap=True)
     jobs = {job.name for job in outcome.suite.jobs}
     return 0 if all(result.completed == jobs for result in outcome.results) else 1
-
-
-@contextmanager
-def _ending_orderly() -> Iterator[None]:
-    """Handle SIGTERM, from `timeout` or a CI runner, as Ctrl-C, so that the run is deleted.
-
-    Also restores SIGINT: a shell without job control makes background commands ignore it.
-    """
-    kept = signal.signal(signal.SIGINT, signal.default_int_handler)
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, kept)
-        signal.signal(signal.SIGTERM, before)
 
 
 def _print(console: Console, outcome: BenchmarkOutcome) -> None:

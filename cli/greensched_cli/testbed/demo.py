@@ -9,20 +9,21 @@ from typing import Annotated
 import typer
 
 from greensched_cli.extras import needs
-from greensched_cli.testbed.trace_options import LargestMachine, Pods, SkipFaulty, TimesIn
-from greensched_simulator.formats.google_events import parse_machine
+from greensched_cli.output import AsOutput, Output
+from greensched_cli.testbed.trace_options import Pods, SkipFaulty, with_trace_options
+from greensched_simulator.formats.trace_format import NO_OPTIONS, TraceOptions
 from greensched_simulator.formats.traces import FORMAT_NAMES
 
 
 @needs("testbed", "greensched demo")
+@with_trace_options
 def demo(
     trace: Annotated[
         Path | None, typer.Option(help=f"Trace file, in one of these formats: {FORMAT_NAMES}.")
     ] = None,
     pods: Pods = 300,
     seed: Annotated[int, typer.Option(help="Random seed of workload, drawing and grid.")] = 1,
-    time_unit: TimesIn = None,
-    largest_machine: LargestMachine = None,
+    trace_options: TraceOptions = NO_OPTIONS,
     skip_faulty: SkipFaulty = False,
     seconds: Annotated[
         float, typer.Option(min=5.0, help="Compress six hours of arrivals into this many seconds.")
@@ -30,17 +31,15 @@ def demo(
     sleep: Annotated[
         bool, typer.Option("--sleep", help="Let empty nodes sleep: they draw no idle watts.")
     ] = False,
-    output: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("build/demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("build/demo"),
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the cluster running until Ctrl-C.")
     ] = False,
+    output: AsOutput = Output.TABLE,
 ) -> None:
     """Run one workload three times (default, placed, held) and compare the bills."""
     from greensched_cli.testbed.demo_terminal import show_demo
     from greensched_testbed.demo.run import DemoOptions
 
-    largest = None if largest_machine is None else parse_machine(largest_machine)
-    options = DemoOptions(
-        output, pods, seed, seconds, trace, time_unit, largest, skip_faulty, sleep
-    )
-    raise typer.Exit(show_demo(options, keep=keep))
+    options = DemoOptions(out, pods, seed, seconds, trace, trace_options, skip_faulty, sleep)
+    raise typer.Exit(show_demo(options, output, keep=keep))

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from greensched_cli.interrupts import terminated_as_interrupted
+from greensched_cli.output import Output, print_document
 from greensched_cli.terminal import plain_console, print_table
 from greensched_cli.testbed.demo_ending import keep_running, report_end
 from greensched_testbed import replay
@@ -24,14 +25,14 @@ from greensched_testbed.demo.tables import (
 )
 
 
-def show_demo(options: DemoOptions, *, keep: bool) -> int:
+def show_demo(options: DemoOptions, output: Output, *, keep: bool) -> int:
     """Run the demo and print its results; with `keep` leave it running until Ctrl-C.
 
     Returns the exit status: 130, or 143 after SIGTERM, if it was ended before its results.
     """
     chart_folder()
     chosen = checked_workload(options)  # refuse a bad file before building anything
-    console = plain_console()
+    console = plain_console(to_stderr=output != Output.TABLE)
     console.print(f"{len(chosen.tasks)} pods: {chosen.source}")
     for note in (*chosen.notes, *(f"left out: {fault}" for fault in chosen.faults)):
         console.print(f"  {note}")
@@ -40,7 +41,7 @@ def show_demo(options: DemoOptions, *, keep: bool) -> int:
     is_done = False
     try:
         with terminated_as_interrupted(), plane:
-            outcome = _run_and_print(console, plane, options, keep=keep)
+            outcome = _run_and_print(console, plane, options, output, keep=keep)
             is_done = True
             if keep:
                 keep_running(console, plane, outcome)
@@ -50,7 +51,7 @@ def show_demo(options: DemoOptions, *, keep: bool) -> int:
 
 
 def _run_and_print(
-    console: Console, plane: ControlPlane, options: DemoOptions, *, keep: bool
+    console: Console, plane: ControlPlane, options: DemoOptions, output: Output, *, keep: bool
 ) -> DemoOutcome:
     began = time.monotonic()
     with _bars(console) as bars:
@@ -59,13 +60,18 @@ def _run_and_print(
             f"{plane.folder / 'logs'}"
         )
         outcome = run_demo(plane, options, _demo_progress(console, bars), goes_on=keep)
-    _print_outcome(console, outcome)
+    print_outcome(console, outcome, output)
+    console.print(f"report: {outcome.report}", soft_wrap=True)
     console.print(f"summary: {options.output / 'summary.json'}", soft_wrap=True)
     console.print(f"took {plane.start_s + time.monotonic() - began:.0f} s")
     return outcome
 
 
-def _print_outcome(console: Console, outcome: DemoOutcome) -> None:
+def print_outcome(console: Console, outcome: DemoOutcome, output: Output) -> None:
+    """Print the results as tables, or the content of summary.json."""
+    if output != Output.TABLE:
+        print_document(outcome.summary, output)
+        return
     results = outcome.results
     runs = results.held, results.default
     tables = (
@@ -80,7 +86,6 @@ def _print_outcome(console: Console, outcome: DemoOutcome) -> None:
         print_table(console, title, rows)
     console.print()
     console.print(why_carbon_changed(results), soft_wrap=True)
-    console.print(f"report: {outcome.report}", soft_wrap=True)
 
 
 def _bars(console: Console) -> Progress:

@@ -8,9 +8,9 @@ from statistics import median
 
 from greensched_core.errors import BadInput
 from greensched_simulator.formats.trace_format import (
+    FormatOption,
     Found,
     Parse,
-    TimeUnit,
     TraceFormat,
     TraceOptions,
     tasks_of,
@@ -27,16 +27,22 @@ from greensched_simulator.formats.trace_rows import (
 from greensched_simulator.formats.workload import Task
 
 _COLUMNS = ("arrival_time", "length", "cpus")
-_SECONDS: dict[TimeUnit, float] = {"s": 1.0, "h": 3_600.0}
+_SECONDS: dict[str, float] = {"s": 1.0, "h": 3_600.0}
 # The medians of all of GAIA's files are between 10 and 51 minutes. If hours are read as seconds, or
 # the reverse, the median is outside.
 _PLAUSIBLE_MEDIAN_S = (30.0, 7.0 * 86_400.0)
 
 
+TIME_UNIT = FormatOption(
+    "time_unit", "Unit of times in a GAIA trace; by default the file's name decides.", "h", str,
+    tuple(_SECONDS),
+)  # fmt: skip
+
+
 def _read(path: Path, options: TraceOptions) -> Found:
     table = read_table(path)
     require_columns(table, _COLUMNS)
-    return tasks_of(table, _task_in(_unit_s(table, options.time_unit)))
+    return tasks_of(table, _task_in(_unit_s(table, options.get(TIME_UNIT.name))))
 
 
 def _task_in(seconds: float) -> Parse:
@@ -56,7 +62,7 @@ def _task_in(seconds: float) -> Parse:
     return parse
 
 
-def _unit_s(table: TraceTable, given: TimeUnit | None) -> float:
+def _unit_s(table: TraceTable, given: str | None) -> float:
     """Return the length of the file's unit of time; raise BadInput if it is implausible."""
     unit = given or _unit_by_name(table.path)
     lengths = [_number(row.text("length")) for row in rows_of(table)]
@@ -74,7 +80,7 @@ def _unit_s(table: TraceTable, given: TimeUnit | None) -> float:
     return _SECONDS[unit]
 
 
-def _unit_by_name(path: Path) -> TimeUnit:
+def _unit_by_name(path: Path) -> str:
     if re.match(r"pai_1k\b", path.name):
         return "s"
     if re.search(r"-\d+k\.csv", path.name):
@@ -92,4 +98,6 @@ def _number(text: str) -> float:
         return math.nan
 
 
-GAIA = TraceFormat("GAIA", "[GAIA's](#gaias-traces) cluster traces", _COLUMNS, _read)
+GAIA = TraceFormat(
+    "GAIA", "[GAIA's](#gaias-traces) cluster traces", _COLUMNS, _read, options=(TIME_UNIT,)
+)

@@ -15,7 +15,12 @@ from statistics import median
 
 from greensched_core.errors import BadInput
 from greensched_core.quantities import parse_quantity
-from greensched_simulator.formats.trace_format import CellMachine, Found, TraceFormat, TraceOptions
+from greensched_simulator.formats.trace_format import (
+    FormatOption,
+    Found,
+    TraceFormat,
+    TraceOptions,
+)
 from greensched_simulator.formats.trace_rows import (
     MEMORY_PER_CORE_BYTES,
     Row,
@@ -97,6 +102,14 @@ class _Life:
     is_faulty: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class CellMachine:
+    """The largest machine of a cell; Google's traces give requests as shares of it."""
+
+    cpu_cores: float
+    memory_bytes: float
+
+
 def parse_machine(text: str) -> CellMachine:
     """Return the machine written as `CORES,MEMORY`, such as `64,256Gi`; raise BadInput."""
     cores, comma, memory = text.partition(",")
@@ -110,6 +123,14 @@ def parse_machine(text: str) -> CellMachine:
             f"{text!r} lacks the machine's cores or its memory; write both, such as 64,256Gi"
         )
     return machine
+
+
+LARGEST_MACHINE = FormatOption(
+    "largest_machine",
+    "Largest machine of a Google trace; required, because its requests are shares of it.",
+    "64,256Gi",
+    parse_machine,
+)
 
 
 def _is_task_events(path: Path) -> bool:
@@ -131,7 +152,7 @@ def _read(path: Path, options: TraceOptions) -> Found:
     Raises BadInput if that machine is not given, the file cannot be read, or its times cannot be
     microseconds.
     """
-    largest = options.largest_machine
+    largest: CellMachine | None = options.get(LARGEST_MACHINE.name)
     if largest is None:
         raise BadInput(
             f"{path}: Google's traces give requests as shares of the largest machine, but not its "
@@ -316,5 +337,6 @@ GOOGLE = TraceFormat(
     GOOGLE_COLUMNS,
     _read,
     _is_task_events,
+    options=(LARGEST_MACHINE,),
     layout="13, without a header (or with one of the format's own names)",
 )

@@ -1,11 +1,11 @@
 """Trace formats: their names, how their files are recognised, and how these are read."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from greensched_simulator.formats.trace_rows import (
     Row,
@@ -16,23 +16,25 @@ from greensched_simulator.formats.trace_rows import (
 )
 from greensched_simulator.formats.workload import RowFault, Task
 
-TimeUnit = Literal["s", "h"]
 Parse = Callable[[Row, Counter[str]], Task]  # parses one row; the counter counts assumptions
 
 
 @dataclass(frozen=True, slots=True)
-class CellMachine:
-    """The largest machine of a cell; Google's traces give requests as shares of it."""
+class FormatOption:
+    """A fact about a trace that its file does not contain, and that the user gives.
 
-    cpu_cores: float
-    memory_bytes: float
+    It is an option of the verbs that read traces, and a field of `workload.trace` in scenarios.
+    """
+
+    name: str  # in a scenario; on the command line with hyphens
+    about: str  # for help texts and docs, as a sentence
+    example: str  # of its text
+    parse: Callable[[str], Hashable]  # raises BadInput
+    choices: tuple[str, ...] = ()  # all texts that there are; empty: not a few
 
 
-class TraceOptions(NamedTuple):
-    """Facts about a file that it does not contain."""
-
-    time_unit: TimeUnit | None = None  # of GAIA's
-    largest_machine: CellMachine | None = None  # of Google's
+TraceOptions = Mapping[str, Any]  # the values of those options that were given, by name
+NO_OPTIONS: TraceOptions = MappingProxyType({})
 
 
 class Found(NamedTuple):
@@ -58,6 +60,7 @@ class TraceFormat:
     columns: tuple[str, ...]
     read: Callable[[Path, TraceOptions], Found]
     recognises: Callable[[Path], bool] | None = None
+    options: tuple[FormatOption, ...] = ()
     layout: str = ""  # in docs/traces.md; empty: the columns
 
     def share_of(self, header: Sequence[str]) -> float:

@@ -13,9 +13,9 @@ from greensched_simulator.formats.plain_csv import PLAIN_CSV
 from greensched_simulator.formats.swf import SWF
 from greensched_simulator.formats.task_order import in_order
 from greensched_simulator.formats.trace_format import (
-    CellMachine,
+    NO_OPTIONS,
+    FormatOption,
     Found,
-    TimeUnit,
     TraceFormat,
     TraceOptions,
 )
@@ -29,6 +29,9 @@ FORMATS: tuple[TraceFormat, ...] = (
     GOOGLE,
     PLAIN_CSV,
 )
+TRACE_OPTIONS: tuple[FormatOption, ...] = tuple(
+    option for each in FORMATS for option in each.options
+)
 FORMAT_NAMES = ", ".join(each.name for each in FORMATS)
 
 _SKIPPED_BY = "--skip-faulty (make demo: ARGS=--skip-faulty)"
@@ -36,20 +39,19 @@ _SKIPPED_BY = "--skip-faulty (make demo: ARGS=--skip-faulty)"
 
 def load_trace(
     path: Path,
+    options: TraceOptions = NO_OPTIONS,
     *,
-    time_unit: TimeUnit | None = None,
-    largest_machine: CellMachine | None = None,
     skip_faulty: bool = False,
     skipped_by: str = _SKIPPED_BY,
 ) -> Trace:
     """Return the trace in a file (plain or .gz), its tasks in order of arrival.
 
-    `time_unit` is only for GAIA's files, whose units differ; by default the file's name decides.
-    `largest_machine` is only for Google's files, which need it. Raises BadInput if the file is no
-    trace or has faulty rows (up to 20 are listed). `skip_faulty` leaves these out and returns them
-    as the trace's `faults`; `skipped_by` names the user's option for that in messages.
+    `options` has values of `TRACE_OPTIONS` by name. Raises BadInput if the file is no trace, lacks
+    an option that its format needs, or has faulty rows (up to 20 are listed). `skip_faulty` leaves
+    these out and returns them as the trace's `faults`; `skipped_by` names the user's option for
+    that in messages.
     """
-    found = _format_of(path).read(path, TraceOptions(time_unit, largest_machine))
+    found = _format_of(path).read(path, options)
     trace = _trace(path, found)
     if trace.faults and not skip_faulty:
         remedy = f"correct it, or leave out such rows with {skipped_by}"

@@ -133,7 +133,7 @@ def reproduce(data: Path) -> list[ComparedLine]:
 
 def read_jobs(path: Path) -> GaiaJobs:
     """Return the trace's jobs in whole ticks."""
-    tasks = load_trace(path, time_unit="s").tasks
+    tasks = load_trace(path, {"time_unit": "s"}).tasks
     return GaiaJobs(
         np.array([int(task.arrival_s // TICK_S) for task in tasks]),
         np.array([int(task.runtime_s // TICK_S) for task in tasks]),

@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import io
 import json
+import math
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -92,6 +93,23 @@ class FinishedRun:
                 f"{path} was changed or is damaged: {fault}; copy the whole folder of the run again"
             ) from fault
         return path
+
+    def document(self) -> dict[str, Any]:
+        """Return run.json and the rows of outcomes.csv as JSON values; None if one is unknown."""
+        outcomes = [
+            {"policy": policy.name, "seed": seed, **_json_figures(outcome)}
+            for policy, found in self.results.outcomes.items()
+            for seed, outcome in zip(self.results.seeds, found, strict=True)
+        ]
+        return {"folder": str(self.folder), **self.summary, "outcomes": outcomes}
+
+
+def _json_figures(outcome: Outcome) -> dict[str, float | None]:
+    figures = {name: _cell(name, getattr(outcome, name)) for name in _FIGURES}
+    return {
+        name: None if figure is None or math.isnan(figure) else figure
+        for name, figure in figures.items()
+    }
 
 
 class _RowFiles:
@@ -293,9 +311,9 @@ def _write_outcomes(
                 lines.writerow((policy.name, seed, *cells))
 
 
-def _cell(name: str, value: float) -> float | str:
-    """Return a figure, or empty text if it is not known."""
-    return "" if name in _EMPTY_IF_ZERO and value == 0.0 else value
+def _cell(name: str, value: float) -> float | None:
+    """Return a figure, or None, an empty cell, if it is not known."""
+    return None if name in _EMPTY_IF_ZERO and value == 0.0 else value
 
 
 def _described(run: RecordedRun) -> dict[str, Any]:

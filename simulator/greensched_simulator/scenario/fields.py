@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -23,6 +23,7 @@ from greensched_core.quantities import parse_quantity
 from greensched_core.quoting import near
 from greensched_core.signals.timestamps import parse_timestamp
 
+Value = TypeVar("Value")
 FOLDER, VARIABLES = "folder", "variables"  # context of validation: Path, Mapping[str, str]
 NO_LIMIT = "none"
 BYTES_EXAMPLE = "64Gi"
@@ -36,7 +37,7 @@ def _text(value: Any, example: str) -> str:
     return value
 
 
-def _parsed(parse: Callable[[str], float], text: str) -> float:
+def _parsed(parse: Callable[[str], Value], text: str) -> Value:
     try:
         return parse(text)
     except BadInput as fault:
@@ -104,6 +105,12 @@ def _gpu_model(value: Any) -> str:
 
 def _written(example: str) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", "examples": [example]})
+
+
+def parsed_text(parse: Callable[[str], Any], example: str) -> Any:
+    """Return the type of a field whose text `parse` reads; it raises BadInput."""
+    read = BeforeValidator(lambda value: _parsed(parse, _text(value, example)))
+    return Annotated[Any, read, _written(example)]
 
 
 Duration = Annotated[

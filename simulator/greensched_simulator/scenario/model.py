@@ -11,7 +11,6 @@ from greensched_simulator.scenario.fields import (
     Bytes,
     Cores,
     Duration,
-    InputFile,
     Moment,
     ScenarioPart,
     SeriesFile,
@@ -22,6 +21,7 @@ from greensched_simulator.scenario.language import Training
 from greensched_simulator.scenario.network import DataKind, Network
 from greensched_simulator.scenario.services import Service
 from greensched_simulator.scenario.site import Site
+from greensched_simulator.scenario.trace_workload import TraceWorkload
 
 CURRENCY = r"^[A-Z]{3}$"
 PRICE_UNIT = r"^[A-Z]{3}/[Mk]Wh$"
@@ -101,33 +101,6 @@ class Grid(ScenarioPart):
         le=1,
         description="Relative standard deviation of a forecast 24 h ahead; it grows with the "
         "square root of the lead time. 0: forecasts are the truth.",
-    )
-
-
-class LargestMachine(ScenarioPart):
-    """The largest machine of the cell in which Google recorded its trace."""
-
-    cpu_cores: Cores = Field(description="CPU cores in a CPU request of 1.")
-    memory: Bytes = Field(description="Memory in a memory request of 1.")
-
-
-class TraceWorkload(ScenarioPart):
-    """Jobs from a published trace."""
-
-    file: InputFile = Field(description="Trace in one of the formats of docs/traces.md.")
-    time_unit: Literal["s", "h"] | None = Field(
-        default=None, description="Unit of times in a GAIA trace; default: by the file's name."
-    )
-    largest_machine: LargestMachine | None = Field(
-        default=None, description="Required for Google's traces: their requests are shares of it."
-    )
-    skip_faulty: bool = Field(
-        default=False, description="Leave out and report faulty rows instead of refusing the trace."
-    )
-    first: int | None = Field(default=None, ge=1, description="Use only this many, the earliest.")
-    sample: int | None = Field(default=None, ge=1, description="Draw this many, by the seed.")
-    repeat: int = Field(
-        default=1, ge=1, le=1000, description="Play the trace this many times in a row."
     )
 
 

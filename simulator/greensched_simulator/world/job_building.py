@@ -1,7 +1,7 @@
 """The jobs of a world: read or generated, scaled to a load, with estimates and deadlines."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +17,6 @@ from greensched_policies.costs.cost import Floats
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.precedence import Precedence, precedence_of, whole_jobs
 from greensched_simulator.arrays.seeds import stream
-from greensched_simulator.formats.trace_format import CellMachine, TimeUnit
 from greensched_simulator.formats.traces import load_trace
 from greensched_simulator.formats.workload import Task
 from greensched_simulator.formats.workload import Trace as TraceRead
@@ -26,8 +25,8 @@ from greensched_simulator.scenario.model import (
     ScenarioWorkload,
     SlackClass,
     Suspend,
-    TraceWorkload,
 )
+from greensched_simulator.scenario.trace_workload import TraceWorkload
 from greensched_simulator.world.elastic_jobs import curves_of
 from greensched_simulator.world.job_drafts import Capacity, Draft, together
 from greensched_simulator.world.made_up_jobs import generated_jobs
@@ -115,29 +114,19 @@ def read_trace(trace: TraceWorkload) -> TraceRead:
 
     Raises BadInput that lists the faulty rows.
     """
-    state, given = trace.file.stat(), trace.largest_machine
-    largest = None if given is None else CellMachine(given.cpu_cores, given.memory)
-    return _read_trace(
-        trace.file, trace.time_unit, largest, trace.skip_faulty, state.st_mtime_ns, state.st_size
-    )
+    state, options = trace.file.stat(), tuple(trace.options().items())
+    return _read_trace(trace.file, options, trace.skip_faulty, state.st_mtime_ns, state.st_size)
 
 
 @lru_cache(maxsize=4)
 def _read_trace(
     path: Path,
-    time_unit: TimeUnit | None,
-    largest: CellMachine | None,
+    options: tuple[tuple[str, Hashable], ...],
     skip_faulty: bool,
     changed_ns: int,
     size: int,
 ) -> TraceRead:
-    return load_trace(
-        path,
-        time_unit=time_unit,
-        largest_machine=largest,
-        skip_faulty=skip_faulty,
-        skipped_by="skip_faulty: true",
-    )
+    return load_trace(path, dict(options), skip_faulty=skip_faulty, skipped_by="skip_faulty: true")
 
 
 def _from_trace(trace: TraceWorkload, seed: int, notes: list[str]) -> Draft:

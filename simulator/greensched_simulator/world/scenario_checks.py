@@ -24,11 +24,11 @@ from greensched_simulator.scenario.model import (
     Price,
     PriceConstant,
     PriceFile,
-    TraceWorkload,
 )
 from greensched_simulator.scenario.network import Between, DataKind
 from greensched_simulator.scenario.services import Service
 from greensched_simulator.scenario.site import SolarFile, Temperature, TemperatureFile, Yield
+from greensched_simulator.scenario.trace_workload import TraceWorkload
 from greensched_simulator.world.job_building import read_trace
 from greensched_simulator.world.node_power import sleep_faults
 from greensched_simulator.world.service_checks import service_faults

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from greensched_core.state import Node
 from greensched_extender.settings import ExtenderSettings
 from greensched_simulator.formats.synthetic import synthetic_trace
 from greensched_simulator.formats.synthetic_grid import synthetic_slots
-from greensched_simulator.formats.trace_format import CellMachine, TimeUnit
+from greensched_simulator.formats.trace_format import TraceOptions
 from greensched_simulator.formats.traces import load_trace
 from greensched_simulator.formats.workload import Trace, as_pods, compressed, sampled
 from greensched_testbed.controlplane import ControlPlane
@@ -50,8 +50,7 @@ class DemoOptions:
     seed: int = 1
     wall_span_s: float = 30.0  # of one run's arrivals: the demo then takes two minutes
     trace: Path | None = None
-    time_unit: TimeUnit | None = None
-    largest_machine: CellMachine | None = None
+    trace_options: TraceOptions = field(default_factory=dict)
     skip_faulty: bool = False
     empty_nodes_sleep: bool = False
 
@@ -84,12 +83,7 @@ def _tasks(options: DemoOptions) -> Trace:
     if options.trace is None:
         whole = synthetic_trace(options.pods, WORKLOAD_SPAN_S, options.seed)
         return replace(compressed(whole, WORKLOAD_SPAN_S).trace, notes=whole.notes)
-    whole = load_trace(
-        options.trace,
-        time_unit=options.time_unit,
-        largest_machine=options.largest_machine,
-        skip_faulty=options.skip_faulty,
-    )
+    whole = load_trace(options.trace, options.trace_options, skip_faulty=options.skip_faulty)
     drawn = sampled(as_pods(whole), options.pods, options.seed)
     return compressed(_any_gpu(drawn), WORKLOAD_SPAN_S).trace
 

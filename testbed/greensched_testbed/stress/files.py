@@ -11,7 +11,12 @@ from greensched_testbed.stress.amounts import is_estimated
 from greensched_testbed.stress.plots import write_plots
 from greensched_testbed.stress.report import write_report
 from greensched_testbed.stress.results import StressResult
-from greensched_testbed.stress.run import BenchmarkOutcome
+from greensched_testbed.stress.run import (
+    BenchmarkedCluster,
+    BenchmarkOptions,
+    BenchmarkOutcome,
+)
+from greensched_testbed.stress.suite import Suite
 
 _COLUMNS = (
     "round", "strategy", "job", "kind", "cores", "gpus", "deadline_s", "node", "end",
@@ -33,18 +38,34 @@ def write_results(folder: Path, outcome: BenchmarkOutcome) -> Path:
     return folder / "report.html"
 
 
-def summary(outcome: BenchmarkOutcome) -> dict[str, Any]:
-    """Return the content of summary.json; an unknown value is None, never 0."""
-    options = outcome.options
+def intended_run(
+    suite: Suite, options: BenchmarkOptions, cluster: BenchmarkedCluster
+) -> dict[str, Any]:
+    """Return what would run and where, as summary.json names it, with the Jobs of the suite."""
+    return {
+        **_setup(suite, options, cluster),
+        "strategies": [strategy.name for strategy in options.strategies],
+        "jobs": [asdict(job) for job in suite.jobs],
+    }
+
+
+def _setup(suite: Suite, options: BenchmarkOptions, cluster: BenchmarkedCluster) -> dict[str, Any]:
     return {
         "suite": {
-            "digest": outcome.suite.digest,
+            "digest": suite.digest,
             **asdict(options.suite),
-            "core_seconds": outcome.suite.core_seconds,
+            "core_seconds": suite.core_seconds,
         },
         "rounds": options.rounds,
         "baseline": options.strategies[0].name,
-        "cluster": asdict(outcome.cluster),
+        "cluster": asdict(cluster),
+    }
+
+
+def summary(outcome: BenchmarkOutcome) -> dict[str, Any]:
+    """Return the content of summary.json; an unknown value is None, never 0."""
+    return {
+        **_setup(outcome.suite, outcome.options, outcome.cluster),
         "currency": outcome.currency,
         "meter": outcome.meter,
         "is_estimated": None if outcome.meter is None else is_estimated(outcome.meter),

@@ -16,6 +16,7 @@ from aiohttp.test_utils import TestServer
 from greensched_cli.ledger.source import OPERATOR
 from greensched_cli.reading.replicas import (
     EXTENDER,
+    ROLE,
     ReplicaAnswer,
     Whereabouts,
     ask_replicas,
@@ -184,26 +185,40 @@ def test_an_annotation_that_is_no_port_is_told(text: str) -> None:
         port_of({labels.EXPLAIN_PORT: text}, None)
 
 
+def rendered(release: str, value: str) -> list[dict[str, Any]]:
+    """Return the chart's objects for a release of this name and a value, written NAME=VALUE."""
+    helm = control_plane_programs() / "helm"
+    text = subprocess.run(
+        [helm, "template", release, chart_folder(), "--set", value],
+        capture_output=True, text=True, timeout=60, check=True,
+    ).stdout  # fmt: skip
+    return [each for each in yaml.safe_load_all(text) if each]
+
+
 @pytest.mark.helm
 @pytest.mark.parametrize(
     "value", ["nameOverride=eco", "fullnameOverride=eco", "extender.replicas=3"]
 )
 def test_the_selectors_find_the_charts_pods_whatever_they_are_called(value: str) -> None:
-    helm = control_plane_programs() / "helm"
-    text = subprocess.run(
-        [helm, "template", "any", chart_folder(), "--set", value],
-        capture_output=True, text=True, timeout=60, check=True,
-    ).stdout  # fmt: skip
     templates = {
         each["metadata"]["name"]: each["spec"]["template"]["metadata"]["labels"]
-        for each in yaml.safe_load_all(text)
-        if each and each["kind"] == "Deployment"
+        for each in rendered("any", value)
+        if each["kind"] == "Deployment"
     }
     assert len(templates) == 5
     for component, ending in ((EXTENDER, "extender"), (OPERATOR, "controller")):
         chosen = dict(part.split("=") for part in component.selector.split(","))
         found = [name for name, worn in templates.items() if chosen.items() <= worn.items()]
         assert len(found) == 1 and found[0].endswith(ending)
+
+
+@pytest.mark.helm
+@pytest.mark.parametrize("value", ["fullnameOverride=eco", "operator.enabled=false"])
+def test_the_role_that_messages_name_is_the_charts_whatever_the_release_is_called(
+    value: str,
+) -> None:
+    roles = {each["metadata"]["name"] for each in rendered("gs", value) if each["kind"] == "Role"}
+    assert ROLE in roles
 
 
 def test_the_chart_is_told_to_be_missing_where_there_is_no_checkout(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -95,6 +96,13 @@ async def test_a_dry_run_changes_nothing(users: Users) -> None:
         0,
         f"{users.namespace}/job/train: would be released\n",
     )
+    done = users.release("job/train", "job/none", "--dry-run", "-o", "json")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert json.loads(done.stdout) == [
+        {"name": f"{users.namespace}/job/train", "outcome": "would be released", "text": None},
+        {"name": f"{users.namespace}/job/none", "outcome": "not started",
+         "text": "nothing has that name"},
+    ]  # fmt: skip
     assert said(await users.job("train")) == said(before)
 
 
@@ -139,6 +147,10 @@ async def test_the_emergency_switch_is_turned_on_and_off_twice_each(users: Users
         assert f"kubectl -n {users.own} {'delete' if is_on else 'create'} configmap" in done.stdout
         assert await is_there(users) == is_on
         assert ("ON: nothing is held" in users.status().stdout) == is_on
+        shown = users.greensched("release", "--emergency-release", "status", "-o", "json")
+        assert json.loads(shown.stdout) == {
+            "namespace": users.own, "isNamespaceCertain": True, "isEmergencyRelease": is_on,
+        }  # fmt: skip
 
 
 async def test_the_emergency_switch_asks_first(users: Users) -> None:

@@ -1,5 +1,6 @@
 """The commands of the simulator, each in a process of its own, on a scenario of a few jobs."""
 
+import csv
 import json
 import re
 import resource
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 Run = Callable[..., Any]
 pytestmark = pytest.mark.engine
@@ -62,6 +64,31 @@ def test_a_simulation_prints_what_was_done_first_and_writes_its_folder(
     assert (summary["seeds"], summary["jobs"]) == ([7], 60)
 
 
+def test_a_simulation_prints_its_figures_as_one_document(
+    greensched: Run, tiny: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    done = greensched("simulate", tiny, "--policy", "spread", "--out", str(out), "-o", "json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert f"report: {out / 'report.html'}" in done.stderr
+    assert told == {
+        "folder": str(out), **json.loads((out / "run.json").read_text()),
+        "outcomes": told["outcomes"],
+    }  # fmt: skip
+    (outcome,) = told["outcomes"]
+    (row,) = csv.DictReader((out / "outcomes.csv").read_text().splitlines())
+    assert {name: "" if value is None else str(value) for name, value in outcome.items()} == row
+    assert outcome["jobs_done"] == 60 and outcome["carbon_marginal_g"] is None
+
+
+def assert_document_is_printed_again(greensched: Run, folder: Path) -> None:
+    again = greensched("report", str(folder), "-o", "yaml")
+    assert (again.returncode, again.stderr) == (0, f"report: {folder / 'report.html'}\n")
+    told = yaml.safe_load(again.stdout)
+    assert len(told["outcomes"]) == len(told["policies"]) * len(told["seeds"])
+
+
 def test_a_comparison_pairs_seeds_against_the_named_baseline_and_is_drawn_again(
     greensched: Run, tiny: str, tmp_path: Path
 ) -> None:
@@ -78,6 +105,7 @@ def test_a_comparison_pairs_seeds_against_the_named_baseline_and_is_drawn_again(
     assert "change against least-cost" in done.stdout
     assert "paired by seed: mean over 2 seeds" in done.stdout
     assert re.search(r"All are billed for [\d.,]+ h, until the last job under any", done.stdout)
+    assert_document_is_printed_again(greensched, out)
     page = (out / "report.html").read_bytes()
     (out / "report.html").unlink()
     again = greensched("report", str(out))
@@ -93,6 +121,9 @@ def test_a_comparison_pairs_seeds_against_the_named_baseline_and_is_drawn_again(
         ("compare TINY --baseline +", "there is no policy '' in '+'"),
         ("compare TINY --seeds 0", "--seeds must be at least 1, not 0"),
         ("simulate TINY --policy spread --seed -1", "--seed must be from 0"),
+        ("simulate TINY --policy spread --seed 9223372036854775808", "--seed must be from 0"),
+        ("bound TINY --seed -1", "--seed must be from 0 to 9223372036854775807, not -1"),
+        ("bound TINY --seed 9223372036854775808", "--seed must be from 0"),
         ("simulate none.yaml --policy spread", "there is no file none.yaml"),
         ("simulate TINY --policy spread --out FOLDER", "is not empty"),
         ("simulate TINY --policy spread --out TINY", "is not a folder that you can write to"),

@@ -1,5 +1,6 @@
 """A user's own cluster by the command line: up, nodes, workloads on it, down."""
 
+import json
 import os
 import re
 import subprocess
@@ -71,11 +72,13 @@ def test_a_cluster_comes_up_takes_nodes_and_workloads_and_goes_down(
         assert command[0] == "helm" or len(done.stdout.splitlines()) == 2
 
     kubeconfig = environment["KUBECONFIG"]
-    replay = ("replay", str(trace), "-n", "default", "--scheduler", "default-scheduler",
-              "--span-s", "2")  # fmt: skip
+    replay = ("replay", str(trace), "--scheduler", "default-scheduler", "--span-s", "2")
     played = greensched(*replay, GREENSCHED_KUBECONFIG=kubeconfig, KUBECONFIG="/not/this/one")
     assert played.returncode == 0, played.stderr
-    assert f"(kubeconfig {kubeconfig})" in played.stdout and "onto https://127" in played.stdout
+    assert (
+        f"(kubeconfig {kubeconfig}, context " in played.stdout
+        and "onto https://127" in played.stdout
+    )
     assert "3 of 3 pods placed in default" in played.stdout
     assert "waited" in played.stdout
 
@@ -109,12 +112,41 @@ def test_a_replay_tells_how_far_it_is_and_why_pods_found_no_node(
     assert "1 of 2 pods placed" in refused.stdout
     assert "huge: 0/1 nodes are available: 1 Insufficient cpu" in refused.stdout
 
+    trace.write_text(TOO_LARGE.replace("fits", "also").replace("huge", "vast"))
+    again = ("--scheduler", "default-scheduler", "-o", "json")
+    refused = greensched(*replay, *again, KUBECONFIG=kubeconfig)
+    assert refused.returncode == 1 and "onto https://127" in refused.stderr
+    told = json.loads(refused.stdout)
+    assert (told["pods"], told["podsPlaced"]) == (2, 1)
+    assert 0 < told["waitMedianSeconds"] == told["waitMaxSeconds"]
+    assert told["unplaced"][0]["pod"] == "vast"
+    assert "1 Insufficient cpu" in told["unplaced"][0]["reason"]
+
 
 def test_a_faulty_trace_is_refused_with_its_rows(greensched: Run, trace: Path) -> None:
     trace.write_text(TRACE + "four,3,-1,1,128,0\n")
     done = greensched("replay", str(trace), "-n", "default")
     assert done.returncode == 2
     assert "row 5" in done.stderr and "Traceback" not in done.stderr
+
+
+AWAY = """
+current-context: away
+clusters: [{name: away, cluster: {server: "http://127.0.0.1:1"}}]
+contexts: [{name: away, context: {cluster: away, namespace: team}}]
+"""
+
+
+def test_the_kubeconfig_is_read_as_kubectl_reads_it(greensched: Run, trace: Path) -> None:
+    config = trace.with_name("config")
+    config.write_text(AWAY)
+    several = f"{trace.with_name('none')}:{config}"
+    replayed = greensched("replay", str(trace), KUBECONFIG=several)
+    assert (replayed.returncode, "GET /api" in replayed.stderr) == (1, True), replayed.stderr
+    assert f"onto http://127.0.0.1:1 (kubeconfig {config}, context away)\n" in replayed.stdout
+    assert "3 pods for greensched in namespace team\n" in replayed.stdout
+    compared = greensched("benchmark", KUBECONFIG=several)
+    assert (compared.returncode, "GET /" in compared.stderr) == (1, True), compared.stderr
 
 
 def test_a_google_trace_needs_the_largest_machine(greensched: Run, trace: Path) -> None:

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_simulator.formats.google_events import GOOGLE_COLUMNS, parse_machine
-from greensched_simulator.formats.trace_format import CellMachine
+from greensched_simulator.formats.google_events import GOOGLE_COLUMNS, CellMachine, parse_machine
 from greensched_simulator.formats.traces import load_trace
 from greensched_simulator.formats.workload import Task, Trace
 from greensched_simulator.world.scenario_loading import load_scenario
@@ -41,7 +40,9 @@ def written(folder: Path, *lines: str, name: str = "part-00001-of-00500.csv") ->
 
 
 def loaded(folder: Path, *lines: str, skip_faulty: bool = False) -> Trace:
-    return load_trace(written(folder, *lines), largest_machine=LARGEST, skip_faulty=skip_faulty)
+    return load_trace(
+        written(folder, *lines), {"largest_machine": LARGEST}, skip_faulty=skip_faulty
+    )
 
 
 def counted(trace: Trace, words: str) -> int:
@@ -264,13 +265,13 @@ def test_what_is_no_machine_is_refused(text: str) -> None:
 )
 def test_a_header_of_the_formats_own_names_is_no_event(tmp_path: Path, name: str) -> None:
     path = written(tmp_path, ",".join(GOOGLE_COLUMNS), *WHOLE, name=name)
-    assert len(load_trace(path, largest_machine=LARGEST).tasks) == 1
+    assert len(load_trace(path, {"largest_machine": LARGEST}).tasks) == 1
 
 
 def test_zipped_parts_put_together_are_one_trace(tmp_path: Path) -> None:
     path = tmp_path / "parts.csv.gz"
     path.write_bytes(b"".join(gzip.compress(f"{line}\n".encode()) for line in WHOLE))
-    assert len(load_trace(path, largest_machine=LARGEST).tasks) == 1
+    assert len(load_trace(path, {"largest_machine": LARGEST}).tasks) == 1
 
 
 def test_a_broken_gzip_file_is_refused(tmp_path: Path) -> None:
@@ -279,7 +280,7 @@ def test_a_broken_gzip_file_is_refused(tmp_path: Path) -> None:
         path = tmp_path / "part-00001-of-00500.csv.gz"
         path.write_bytes(bytes(content))
         with pytest.raises(BadInput, match="cannot be read as CSV"):
-            load_trace(path, largest_machine=LARGEST)
+            load_trace(path, {"largest_machine": LARGEST})
 
 
 def test_another_table_of_the_trace_is_told_from_this_one(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_simulator.formats.traces import FORMATS, load_trace
+from greensched_simulator.formats.traces import FORMATS, TRACE_OPTIONS, load_trace
 from greensched_simulator.formats.workload import Task, as_pods
+from greensched_simulator.scenario.trace_workload import TraceWorkload
 
 PLAIN = "name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus\n"
 OPENB = (
@@ -201,7 +202,7 @@ def test_a_part_of_a_gpu_becomes_a_whole_one_for_who_plays_pods_and_is_counted(
 )
 def test_gaia_in_seconds(tmp_path: Path, name: str, unit: None, runtime_s: float) -> None:
     path = written(tmp_path, "arrival_time,length,cpus\n0.0,3000,1\n60,3000,0.5\n", name)
-    trace = load_trace(path, time_unit=unit)
+    trace = load_trace(path, {"time_unit": unit} if unit else {})
     assert [task.runtime_s for task in trace.tasks] == [runtime_s] * 2
     assert trace.tasks[1].arrival_s == 60
 
@@ -225,13 +226,19 @@ def test_a_doubtful_time_unit_is_refused(
 ) -> None:
     path = written(tmp_path, "arrival_time,length,cpus\n0.0,0.5,1\n", name)
     with pytest.raises(BadInput, match=message):
-        load_trace(path, time_unit=unit)
+        load_trace(path, {"time_unit": unit} if unit else {})
+
+
+def test_no_option_of_a_format_has_the_name_of_another_or_of_a_scenarios_field() -> None:
+    names = [option.name for option in TRACE_OPTIONS]
+    assert len({*names}) == len(names)
+    assert {"file", *TraceWorkload.__annotations__}.isdisjoint(names)
 
 
 def test_seconds_read_as_hours_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "arrival_time,length,cpus\n0.0,3000,1\n", "pai_1k.csv")
     with pytest.raises(BadInput, match="implausible"):
-        load_trace(path, time_unit="h")
+        load_trace(path, {"time_unit": "h"})
 
 
 cell = st.text(

@@ -6,34 +6,53 @@ from pathlib import Path
 
 import pytest
 
+from greensched_cli.output import Output
+from greensched_cli.terminal import plain_console
+from greensched_cli.testbed.demo_terminal import print_outcome
 from greensched_core.testing import make_node
 from greensched_extender.settings import ExtenderSettings
+from greensched_simulator.formats.google_events import CellMachine
 from greensched_simulator.formats.synthetic_grid import SyntheticSlot
-from greensched_simulator.formats.trace_format import CellMachine
 from greensched_testbed.demo.billing import BillAssumptions, BilledPod, bill_run
 from greensched_testbed.demo.report import write_report
-from greensched_testbed.demo.results import HeldPod, Holding, ThreeRuns
-from greensched_testbed.demo.run import DemoOptions, assumed, workload
+from greensched_testbed.demo.results import HeldPod, Holding, ThreeRuns, summary
+from greensched_testbed.demo.run import DemoOptions, DemoOutcome, assumed, workload
 
 HOUR_S = 3600.0
 ZONE = "</script>"
 
 
+GRID = {ZONE: [SyntheticSlot(0.0, 100.0, 50.0)]}
+
+
 @pytest.fixture
-def page(tmp_path: Path) -> str:
-    grid = {ZONE: [SyntheticSlot(0.0, 100.0, 50.0)]}
+def results() -> ThreeRuns:
     runs = [
         bill_run(
             name, [BilledPod(1.0, 0.0, HOUR_S, "n", 0.0, 0.5)], [make_node("n", zone=ZONE)],
-            {"n": "old"}, grid, HOUR_S, BillAssumptions(0.5, 0.6, 1.2),
+            {"n": "old"}, GRID, HOUR_S, BillAssumptions(0.5, 0.6, 1.2),
         )
         for name in ("greensched", "default-scheduler")
     ]  # fmt: skip
     waited = HeldPod("a", ZONE, 0.0, HOUR_S / 2, HOUR_S, "planned-start", 1.0, 100.0, 100.0)
     holding = Holding(1, (waited,), {"planned-start": 1}, 0, 0)
-    outcome = ThreeRuns(runs[1], runs[0], runs[0], holding)
-    write_report(tmp_path / "report.html", outcome, grid, [("grid", "synthetic")])
+    return ThreeRuns(runs[1], runs[0], runs[0], holding)
+
+
+@pytest.fixture
+def page(results: ThreeRuns, tmp_path: Path) -> str:
+    write_report(tmp_path / "report.html", results, GRID, [("grid", "synthetic")])
     return (tmp_path / "report.html").read_text()
+
+
+def test_results_are_printed_as_tables_or_as_the_summary(
+    results: ThreeRuns, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = DemoOutcome(results, summary(results), Path("report.html"))
+    print_outcome(plain_console(), outcome, Output.TABLE)
+    assert "by hardware generation" in capsys.readouterr().out
+    print_outcome(plain_console(), outcome, Output.JSON)
+    assert json.loads(capsys.readouterr().out) == outcome.summary
 
 
 def test_no_picture_is_named_that_is_not_there(page: str) -> None:
@@ -89,5 +108,7 @@ def test_the_demo_plays_a_google_trace_on_the_machine_that_it_is_told(tmp_path: 
             for kind, at in ((0, 600 + task), (1, 610), (4, 900))
         )
     )
-    options = DemoOptions(tmp_path, trace=path, largest_machine=CellMachine(64.0, 256 * 2.0**30))
+    options = DemoOptions(
+        tmp_path, trace=path, trace_options={"largest_machine": CellMachine(64.0, 256 * 2.0**30)}
+    )
     assert [task.cpu_cores for task in workload(options).tasks] == [32.0, 32.0]

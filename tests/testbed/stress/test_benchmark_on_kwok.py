@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+import yaml
 from typer.testing import CliRunner
 
 from greensched_cli.__main__ import app
@@ -125,6 +126,10 @@ def test_without_being_told_to_it_only_tells_what_it_would_run(control_plane: Co
     told = CliRunner().invoke(app, command(control_plane, "default"))
     assert told.exit_code == 0, told.output
     assert "4 Jobs within 0 s" in told.output and "Nothing was run" in told.output
+    document = CliRunner().invoke(app, [*command(control_plane, "default"), "-o", "yaml"]).stdout
+    planned = yaml.safe_load(document)
+    assert [job["name"] in told.output for job in planned["jobs"]] == [True] * 4
+    assert (planned["strategies"], planned["cluster"]["nodes"]) == (["default"], 2)
     assert left_over(control_plane) == ""
 
 
@@ -132,11 +137,12 @@ def test_all_strategies_do_the_same_work_in_turn_and_leave_nothing(
     control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     twice = "default,scheduler:default-scheduler"
-    options = ["--runtime-s", "1", "--cluster", "--output", str(tmp_path)]
+    options = ["--runtime-s", "1", "--cluster", "--out", str(tmp_path), "-o", "json"]
     ran = CliRunner().invoke(app, command(control_plane, twice, *options))
     assert ran.exit_code == 0, ran.output
-    assert "energy above idle, J" in ran.output and "round 1, default: all ended" in ran.output
+    assert "round 1, default: all ended" in ran.stderr
     told = json.loads((tmp_path / "summary.json").read_text())
+    assert json.loads(ran.stdout) == told
     first, second = told["runs"]
     assert first["ended_at"] <= second["started_at"], "one after the other"
     assert first["grid"]["DE"]["carbon_g_per_kwh"] > 0.0, "of the static table"
@@ -151,9 +157,9 @@ def test_all_strategies_do_the_same_work_in_turn_and_leave_nothing(
     assert left_over(control_plane) == ""
 
 
-@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("ended_by", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 async def test_interrupted_it_deletes_what_it_made(
-    control_plane: ControlPlane, ended_by: signal.Signals
+    control_plane: ControlPlane, ended_by: signal.Signals, status: int
 ) -> None:
     asked = command(control_plane, "default", "--runtime-s", "600", "--cluster")
     process = await started(asked)
@@ -162,6 +168,6 @@ async def test_interrupted_it_deletes_what_it_made(
             await asyncio.sleep(0.2)
         process.send_signal(ended_by)
         out, _ = await process.communicate()
-    assert process.returncode == 130, out.decode()
+    assert process.returncode == status, out.decode()
     assert "interrupted" in out.decode()
     assert await asyncio.to_thread(left_over, control_plane) == ""
