@@ -22,7 +22,7 @@ class BadHeader(Exception):
     """A header shows that the body cannot be read."""
 
 
-class GoneAway(Exception):
+class ClientDisconnected(Exception):
     """The caller disconnected before its body was complete."""
 
 
@@ -38,8 +38,8 @@ class Bodies:
     async def read(self, scope: Scope, receive: Receive) -> bytes:
         """Return a request's body.
 
-        Raises BodyTooLarge, TooManyBodies, BadHeader or GoneAway. The rest is then unread, so the
-        connection cannot be used again.
+        Raises BodyTooLarge, TooManyBodies, BadHeader or ClientDisconnected. The rest is then
+        unread, so the connection cannot be used again.
         """
         self._check(scope)
         timeout = asyncio.timeout(None)  # rescheduled to expire when another body needs the memory
@@ -58,7 +58,7 @@ class Bodies:
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise GoneAway
+                raise ClientDisconnected
             pieces.append(message.get("body", b""))
             size += len(pieces[-1])
             if size > self.most_bytes:

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from greensched_core.clock import Clock, ScaledClock, WallClock
-from greensched_core.events import Regarded
+from greensched_core.events import EventSubject
 from greensched_core.kubernetes_api import SERVICE_ACCOUNT_DIR, ApiAccess
 from greensched_core.settings import CURRENCY, ComponentSettings, OptionalPath, Positive, Share
 from greensched_core.signals.chain import CountFault, CountSteps, GridSignals
@@ -141,11 +141,11 @@ class ClusterSettings(ComponentSettings):
             return ApiAccess.from_kubeconfig(self.kubeconfig)
         return ApiAccess.in_cluster(self.serviceaccount_dir)
 
-    def own_pod(self) -> Regarded | None:
+    def own_pod(self) -> EventSubject | None:
         """Return the pod that this process runs in; None if the settings do not name it."""
         if not self.pod_name or not self.pod_namespace:
             return None
-        return Regarded("v1", "Pod", self.pod_namespace, self.pod_name, self.pod_uid)
+        return EventSubject("v1", "Pod", self.pod_namespace, self.pod_name, self.pod_uid)
 
     def grid_signals(
         self, count_steps: CountSteps = _uncounted, count_fault: CountFault = _uncounted

@@ -12,7 +12,7 @@ _MOST_NOTE = 1024  # characters of an event's message (core/v1 Event)
 
 
 @dataclass(frozen=True, slots=True)
-class Regarded:
+class EventSubject:
     """The object that an event is about."""
 
     api_version: str
@@ -23,7 +23,7 @@ class Regarded:
 
 
 def event_body(
-    about: Regarded, reason: str, note: str, at_s: float, *, component: str, is_warning: bool
+    about: EventSubject, reason: str, note: str, at_s: float, *, component: str, is_warning: bool
 ) -> bytes:
     """Return an Event about an object; equal events have the same name. A long note is cut.
 

@@ -17,7 +17,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from greensched_core.bodies import BadHeader, Bodies, BodyTooLarge, GoneAway, TooManyBodies
+from greensched_core.bodies import (
+    BadHeader,
+    Bodies,
+    BodyTooLarge,
+    ClientDisconnected,
+    TooManyBodies,
+)
 from greensched_extender import protocol
 from greensched_extender.explain import Explanations
 from greensched_extender.metrics import ExtenderMetrics, RequestOutcome
@@ -55,7 +61,7 @@ class VerbEndpoint:
         """Answer one request."""
         try:
             body = await self._bodies.read(scope, receive)
-        except GoneAway:
+        except ClientDisconnected:
             return
         except BodyTooLarge:
             message = f"body is larger than {self._bodies.most_bytes} bytes (max_body_bytes)"

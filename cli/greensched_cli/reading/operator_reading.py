@@ -139,10 +139,10 @@ async def find_lease(pieces: Pieces, namespace: str | None) -> LeaseObject | Non
 
 async def is_emergency_release_on(pieces: Pieces, namespace: str) -> bool:
     """Return whether the cluster's emergency release is on."""
-    return await pieces.one(ClusterPart.SWITCH, switch_path(namespace), bool) is not None
+    return await pieces.one(ClusterPart.SWITCH, emergency_release_path(namespace), bool) is not None
 
 
-def switch_path(namespace: str) -> str:
+def emergency_release_path(namespace: str) -> str:
     """Return the path of the ConfigMap that exists while the emergency release is on."""
     return f"/api/v1/namespaces/{namespace}/configmaps/{EMERGENCY}"
 

@@ -257,7 +257,7 @@ _NOT_HOLDING = {
 }
 
 
-def switch_commands(namespace: str) -> tuple[str, str]:
+def emergency_release_commands(namespace: str) -> tuple[str, str]:
     """Return the kubectl commands that turn the emergency release on and off."""
     what = f"configmap {EMERGENCY}"
     return f"kubectl -n {namespace} create {what}", f"kubectl -n {namespace} delete {what}"

@@ -5,8 +5,12 @@ from dataclasses import dataclass
 
 import msgspec
 
-from greensched_cli.reading.operator_reading import USUAL_NAMESPACE, find_lease, switch_path
-from greensched_cli.reading.operator_state import switch_commands
+from greensched_cli.reading.operator_reading import (
+    USUAL_NAMESPACE,
+    emergency_release_path,
+    find_lease,
+)
+from greensched_cli.reading.operator_state import emergency_release_commands
 from greensched_cli.reading.pieces import Pieces
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
@@ -54,7 +58,7 @@ async def turn_on(client: ApiClient, place: Place, now_s: float) -> None:
 async def turn_off(client: ApiClient, place: Place) -> None:
     """Turn the emergency release off; safe to repeat. Raises ApiUnavailable if refused."""
     try:
-        await client.delete(switch_path(place.namespace))
+        await client.delete(emergency_release_path(place.namespace))
     except ApiUnavailable as fault:
         if fault.status != _NOT_FOUND:
             raise
@@ -63,7 +67,7 @@ async def turn_off(client: ApiClient, place: Place) -> None:
 async def is_on(client: ApiClient, place: Place) -> bool:
     """Return whether the emergency release is on; raise ApiUnavailable if that is unknown."""
     try:
-        await client.get(switch_path(place.namespace))
+        await client.get(emergency_release_path(place.namespace))
     except ApiUnavailable as fault:
         if fault.status == _NOT_FOUND:
             return False
@@ -82,7 +86,7 @@ def state_document(place: Place, *, is_switched_on: bool) -> dict[str, str | boo
 
 def meaning(place: Place, *, is_switched_on: bool) -> Iterator[str]:
     """Yield what the emergency release's state means, and how to change it, with kubectl too."""
-    on, off = switch_commands(place.namespace)
+    on, off = emergency_release_commands(place.namespace)
     where = "" if place.namespace == USUAL_NAMESPACE else f" --operator-namespace {place.namespace}"
     if is_switched_on:
         yield f"The emergency release is on (ConfigMap {place.namespace}/{EMERGENCY})."

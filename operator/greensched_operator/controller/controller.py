@@ -296,7 +296,7 @@ def _is_written(planned: Planned) -> bool:
     if start_s is None or abs(start_s - planned.start_s) >= _WRITTEN_ANEW_S:
         return False
     work = planned.waiting.work
-    if work.kind != WorkKind.WORKLOAD and not work.tells_plan:  # announcing a pause failed
+    if work.kind != WorkKind.WORKLOAD and not work.has_plan_condition:  # announcing a pause failed
         return False
     until_s = work.latest_start_s
     return until_s is not None and until_s - latest_s < _WRITTEN_ANEW_S

@@ -60,9 +60,9 @@ from greensched_operator.runtime.leader import Leadership
 from greensched_operator.runtime.lease_renewal import LeaseRenewal
 from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.runtime.own_lease import OwnLease
+from greensched_operator.runtime.process_watches import Followed, ProcessWatches
 from greensched_operator.runtime.processes import Tasks
 from greensched_operator.runtime.settings import OperatorSettings
-from greensched_operator.runtime.sight import Followed, Sight
 from greensched_operator.signals.grid_signal_controller import (
     GridSignalController,
     make_grid_signal_controller,
@@ -101,8 +101,8 @@ class ControllerProcess:
         self.ledger = LedgerService(settings, access, client, clock, self.metrics.registry, lost)
         runtime_s = BUILT_IN.default_runtime_s
         self._watches: list[Followed] = []
-        self.sight = Sight(self._watches, settings.lease_duration_s, WallClock())
-        self.lease = _lease_renewal(settings, access, self.sight)
+        self.followed = ProcessWatches(self._watches, settings.lease_duration_s, WallClock())
+        self.lease = _lease_renewal(settings, access, self.followed)
         self.pods = RunningPods(schedulers, runtime_s, clock, self.ledger.placements.take,
                                 lambda uid: self.works.expected_s(uid, self.rules()))  # fmt: skip
         self.budgets = Budgets()
@@ -115,7 +115,7 @@ class ControllerProcess:
         self.controller = self._make_controller(writer, recorder)
         self.policies = watched.Objects[GreenPolicy](self.controller.rejudge)
         self.cron_jobs = watched.Objects[CronJob](self.controller.rejudge_runs)
-        self.emergency = watched.Objects[watched.SwitchObject](self.controller.rejudge)
+        self.emergency = watched.Objects[watched.EmergencyConfigMap](self.controller.rejudge)
         self._policy_objects = watched.Objects[PolicyObject[GreenPolicy]]()
         self._resumes_s: dict[tuple[str, str], float] = {}  # of JobPowerProfiles
         self._profiles = watched.Objects[PolicyObject[ParsedProfile]](self._see_profile)
@@ -242,7 +242,7 @@ class ControllerProcess:
             Watch(client, JOB_POWER_PROFILES, read_profile, self._profiles, wall),
             Watch(client, CRON_JOBS, read_cron_job, self.cron_jobs, wall),
             Watch(
-                client, configmaps, watched.decode_switch, self.emergency, wall,
+                client, configmaps, watched.decode_emergency_config_map, self.emergency, wall,
                 field_selector=f"metadata.name={watched.EMERGENCY}",
             ),
             Watch(
@@ -266,7 +266,7 @@ class ControllerProcess:
 
     def ready(self) -> str:
         """Return "" while a leader sees all it must, or a standby can read the Lease."""
-        return self.sight.unseen() if self.lease.leading.is_set() else self.lease.unread()
+        return self.followed.unseen() if self.lease.leading.is_set() else self.lease.unread()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Stand by, lead, and end when `stop` is set.
@@ -306,9 +306,9 @@ class ControllerProcess:
             self.metrics.leading.set_function(lambda: float(lease.holds()))
             self.when.load_shipped()
             self.ledger.start()
-            self.sight.begin(self.metrics.watch_age)
+            self.followed.begin(self.metrics.watch_age)
             self._tasks.start(self._work())
-            ends = (lease.lost, self.sight.refused, self._tasks.failed, self._lease_tasks.failed)
+            ends = (lease.lost, self.followed.refused, self._tasks.failed, self._lease_tasks.failed)
             await until_set(stop, *ends)
             self.metrics.leading.set_function(lambda: 0.0)
             await self._tasks.stop()
@@ -316,14 +316,14 @@ class ControllerProcess:
         await self._lease_tasks.stop()
         if lease.lost.is_set():
             raise TaskEnded("ended: another replica holds the Lease now")
-        if self.sight.refused.is_set():
+        if self.followed.refused.is_set():
             raise TaskEnded(
                 "ended: the API server refuses this replica a watch; another may be allowed"
             )
 
     def alive(self) -> str:
         """Return "" while all tasks run; a stuck event loop does not answer at all."""
-        still = self.sight.stuck() if self.lease.leading.is_set() else ""
+        still = self.followed.stuck() if self.lease.leading.is_set() else ""
         return self._lease_tasks.alive() or self._tasks.alive() or still
 
     def _work(self) -> dict[str, Coroutine[Any, Any, None]]:
@@ -342,7 +342,7 @@ class ControllerProcess:
             **self._kueue_tasks(),
             "kopf": self._jobs.run(),
             "gone": self._events.forget_gone(self._client),
-            "sight": self.sight.run(is_blind=self.lease.is_blind),
+            "watches": self.followed.run(is_blind=self.lease.is_blind),
             "heartbeat": self._heartbeat(),
             "certificate": controller.run(),
             "signals": self._update_signals(),
@@ -360,13 +360,13 @@ class ControllerProcess:
         settings, name = self._settings, self._settings.heartbeat_lease
         identity = settings.identity or socket.gethostname()
         lease = OwnLease(self._client, settings.namespace, name, identity)
-        beating = Heartbeat(lease, lambda: self.lease.holds() and self.sight.sees())
+        beating = Heartbeat(lease, lambda: self.lease.holds() and self.followed.sees())
         return beating.run(self.metrics.heartbeat)
 
     def _kueue_tasks(self) -> dict[str, Coroutine[Any, Any, None]]:
         if not self._settings.kueue:
             return {}
-        return {"kueue": self.kueue.run(self.controller.wake, self.sight.follow)}
+        return {"kueue": self.kueue.run(self.controller.wake, self.followed.follow)}
 
     def _default_policy(self) -> dict[str, Coroutine[Any, Any, None]]:
         file = self._settings.default_policy_file
@@ -383,12 +383,14 @@ class ControllerProcess:
             await self.controller.run()
 
 
-def _lease_renewal(settings: OperatorSettings, access: ApiAccess, sight: Sight) -> LeaseRenewal:
+def _lease_renewal(
+    settings: OperatorSettings, access: ApiAccess, followed: ProcessWatches
+) -> LeaseRenewal:
     client = ApiClient(access, timeout_s=settings.lease_duration_s / 3)
     identity = settings.identity or socket.gethostname()
     leadership = Leadership(
         OwnLease(client, settings.namespace, settings.lease, identity),
         duration_s=settings.lease_duration_s,
-        sees=partial(sight.may_see, client),
+        sees=partial(followed.may_see, client),
     )
     return LeaseRenewal(client, leadership, settings.lease_duration_s)

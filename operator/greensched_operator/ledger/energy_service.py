@@ -17,7 +17,7 @@ from greensched_operator.ledger.grid_history import NOTED_EVERY_S, GridHistory, 
 from greensched_operator.ledger.measured_amounts import measured_amounts
 from greensched_operator.ledger.measuring import Counts, Measuring
 from greensched_operator.ledger.metrics import MeasuringMetrics
-from greensched_operator.ledger.pod_runs import PodRuns, Ran
+from greensched_operator.ledger.pod_runs import PodRuns, RanPod
 from greensched_operator.objects.placed_pods import PlacedPod
 from greensched_operator.planning.cluster_state import ClusterNodes
 from greensched_operator.runtime.settings import OperatorSettings
@@ -87,10 +87,10 @@ class EnergyService:
                 log.exception("carbon and price could not be recorded for measured energy")
             await asyncio.sleep(NOTED_EVERY_S)
 
-    def _take_pods(self, workload_uid: str) -> list[Ran]:
+    def _take_pods(self, workload_uid: str) -> list[RanPod]:
         return self._runs.take(workload_uid) if self._runs else []
 
-    def _amounts(self, measured: MeasuredPods, pods: Sequence[Ran]) -> Amounts:
+    def _amounts(self, measured: MeasuredPods, pods: Sequence[RanPod]) -> Amounts:
         return measured_amounts(
             measured.pieces, pods, self._settings.default_pue, self._history.mean
         )

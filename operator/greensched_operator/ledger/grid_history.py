@@ -20,7 +20,7 @@ _UNKNOWN: Known = (None, None)
 
 
 @dataclass(slots=True)
-class _Course:
+class _ZoneHistory:
     """Values of one zone; each is valid until the next start."""
 
     starts: list[float] = field(default_factory=list)
@@ -83,15 +83,15 @@ class GridHistory:
     def __init__(self, known: KnownNow, clock: Clock) -> None:
         self._known = known
         self._clock = clock
-        self._courses: dict[str, _Course] = {}
+        self._histories: dict[str, _ZoneHistory] = {}
 
     def note(self, zones: Iterable[str]) -> None:
         """Record the values that are valid in these zones now."""
         now_s = self._clock.now()
         for zone in zones:
-            self._courses.setdefault(zone, _Course()).note(now_s, self._known(zone, now_s))
+            self._histories.setdefault(zone, _ZoneHistory()).note(now_s, self._known(zone, now_s))
 
     def mean(self, zone: str, begin_s: float, until_s: float) -> Known:
         """Return the mean carbon and price of a zone over a span; None is no data."""
-        course = self._courses.get(zone)
-        return _UNKNOWN if course is None else course.mean(begin_s, until_s)
+        history = self._histories.get(zone)
+        return _UNKNOWN if history is None else history.mean(begin_s, until_s)

@@ -10,13 +10,16 @@ from greensched_core.ledger_records import Amounts
 from greensched_core.metering.energy_pieces import Piece
 from greensched_core.units import JOULES_PER_KWH, KWH_PER_MWH
 from greensched_operator.ledger.grid_history import Known
-from greensched_operator.ledger.pod_runs import Ran
+from greensched_operator.ledger.pod_runs import RanPod
 
 GridMean = Callable[[str, float, float], Known]  # of a zone, from one time to another
 
 
 def measured_amounts(
-    pieces: Mapping[str, Sequence[Piece]], pods: Sequence[Ran], default_pue: float, grid: GridMean
+    pieces: Mapping[str, Sequence[Piece]],
+    pods: Sequence[RanPod],
+    default_pue: float,
+    grid: GridMean,
 ) -> Amounts:
     """Return the energy of all pods, with carbon and cost if the grid was known throughout.
 
@@ -36,7 +39,7 @@ def measured_amounts(
     return Amounts(energy_j, carbon_g, cost)
 
 
-def _grid(pod: Ran, piece: Piece, grid: GridMean) -> Known:
+def _grid(pod: RanPod, piece: Piece, grid: GridMean) -> Known:
     if pod.site is None:
         return None, None
     return grid(pod.site.zone, piece.begin_s, piece.until_s)

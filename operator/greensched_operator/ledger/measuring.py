@@ -17,7 +17,7 @@ from greensched_core.errors import SignalUnavailable
 from greensched_core.ledger_records import Amounts, LedgerRecord
 from greensched_core.metering.pod_energy import MeasuredPods, measured_pods
 from greensched_core.metering.prometheus import PrometheusApi, PrometheusUnreachable
-from greensched_operator.ledger.pod_runs import Ran
+from greensched_operator.ledger.pod_runs import RanPod
 
 log = structlog.get_logger()
 
@@ -39,8 +39,8 @@ class Unmeasured(StrEnum):
     OTHER = "other"  # a bug of ours
 
 
-Runs = Callable[[str], list[Ran]]
-InAmounts = Callable[[MeasuredPods, Sequence[Ran]], Amounts]
+Runs = Callable[[str], list[RanPod]]
+InAmounts = Callable[[MeasuredPods, Sequence[RanPod]], Amounts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class _Asking:
 
     record: LedgerRecord
     ended_at: float  # monotonic seconds
-    pods: tuple[Ran, ...] = ()
+    pods: tuple[RanPod, ...] = ()
     tries: int = 0
 
 

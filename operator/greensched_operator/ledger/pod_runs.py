@@ -19,7 +19,7 @@ _MOST_WORKLOADS = 20_000  # that are remembered; the oldest are dropped first
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RanPod:
     """One pod of a workload, where it ran and for how long."""
 
     uid: str
@@ -59,10 +59,10 @@ class PodRuns:
         self._site_of = site_of
         self._clock = clock
         self._pod_ended = pod_ended
-        self._of: OrderedDict[str, dict[str, Ran]] = OrderedDict()  # by workload, by pod
+        self._of: OrderedDict[str, dict[str, RanPod]] = OrderedDict()  # by workload, by pod
         self._unlisted: dict[str, str] = {}  # workloads of pods that a list has not contained yet
 
-    def take(self, workload_uid: str) -> list[Ran]:
+    def take(self, workload_uid: str) -> list[RanPod]:
         """Return and forget the pods of an ended workload: those of a Job, or the pod itself."""
         return list(self._of.pop(workload_uid, {}).values())
 
@@ -85,7 +85,7 @@ class PodRuns:
         self._unlisted.pop(uid, None)
         pods = self._of.setdefault(_workload_of(item), {})
         node, meta = item.spec.nodeName or "", item.metadata
-        known = pods.get(uid) or Ran(uid, meta.namespace, meta.name, None, begin_s)
+        known = pods.get(uid) or RanPod(uid, meta.namespace, meta.name, None, begin_s)
         site = known.site or self._site_of(node)
         begin_s = begin_s if known.begin_s is None else known.begin_s
         pods[uid] = replace(known, site=site, begin_s=begin_s)

@@ -79,7 +79,7 @@ class Objects(Generic[Value]):
             self._changed(item)
 
 
-class SwitchObject(msgspec.Struct, frozen=True):
+class EmergencyConfigMap(msgspec.Struct, frozen=True):
     """A ConfigMap of which only the existence counts."""
 
     metadata: Meta
@@ -100,4 +100,4 @@ def decode_policy(raw: bytes | msgspec.Raw) -> GreenPolicy:
     return parse(bytes(raw))
 
 
-decode_switch = msgspec.json.Decoder(SwitchObject).decode
+decode_emergency_config_map = msgspec.json.Decoder(EmergencyConfigMap).decode

@@ -165,7 +165,7 @@ class Work:
     is_ending: bool = False  # a stopped Job whose pods are terminating but still run
     queue_gates: str | None = None  # of a Job in a Kueue queue: see queue_gate.py
     scheduled_s: float | None = None  # when a CronJob's run was due, by the controller manager
-    tells_plan: bool = False  # its condition says that a start is planned
+    has_plan_condition: bool = False  # its condition says that a start is planned
     job: "Work | None" = None  # the Job of a Kueue Workload
 
     @property
@@ -274,7 +274,7 @@ def job_work(job: JobObject) -> Work:
         else max(grace_s, 0.0),
         queue_gates=queue_gates(meta.labels, meta.annotations),
         scheduled_s=_readable_s((meta.annotations or {}).get(_SCHEDULED)),
-        tells_plan=labels.START_PLANNED in conditions,
+        has_plan_condition=labels.START_PLANNED in conditions,
     )
 
 
@@ -300,7 +300,7 @@ def pod_work(pod: GatedPod) -> Work:
         is_finished=pod.status.phase in ("Succeeded", "Failed"),
         is_leaving=meta.deletionTimestamp is not None,
         started_s=_time(pod.status.startTime),
-        tells_plan=labels.START_PLANNED in _true_conditions(pod.status.conditions),
+        has_plan_condition=labels.START_PLANNED in _true_conditions(pod.status.conditions),
     )
 
 

@@ -259,7 +259,7 @@ class HeldWorks:
 
     def _end_wait(self, work: Work) -> None:
         """Report that a planned wait is over, until the condition says so too."""
-        if not work.tells_plan:
+        if not work.has_plan_condition:
             self._over.pop(work.uid, None)
         elif work.uid not in self._over:
             ours, _ = self._released.get(work.uid, (None, 0.0))

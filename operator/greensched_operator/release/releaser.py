@@ -34,9 +34,9 @@ from greensched_operator.objects.workloads import SchedulingGate, WorkKind
 from greensched_operator.runtime.heartbeat import Heartbeat
 from greensched_operator.runtime.metrics import ReleaserMetrics
 from greensched_operator.runtime.own_lease import OwnLease
+from greensched_operator.runtime.process_watches import ProcessWatches
 from greensched_operator.runtime.processes import Tasks
 from greensched_operator.runtime.settings import OperatorSettings
-from greensched_operator.runtime.sight import Sight
 from greensched_operator.webhook.webhook_app import health_app
 
 log = structlog.get_logger()
@@ -177,7 +177,7 @@ class Releaser:
         self.metrics = ReleaserMetrics()
         self.jobs, self.pods = HeldObjects(WorkKind.JOB), HeldObjects(WorkKind.POD)
         self.workloads = HeldWorkloads(client)
-        self._emergency = watched.Objects[watched.SwitchObject]()
+        self._emergency = watched.Objects[watched.EmergencyConfigMap]()
         self._watches = (
             Watch(client, JOBS, decode_stopped, self.jobs, clock),
             Watch(client, PODS, decode_stopped, self.pods, clock, field_selector=UNBOUND),
@@ -185,15 +185,15 @@ class Releaser:
         self._switch = Watch(
             client,
             f"/api/v1/namespaces/{settings.namespace}/configmaps",
-            watched.decode_switch,
+            watched.decode_emergency_config_map,
             self._emergency,
             clock,
             field_selector=f"metadata.name={watched.EMERGENCY}",
         )
-        self.sight = Sight([*self._watches], settings.lease_duration_s, clock)
+        self.followed = ProcessWatches([*self._watches], settings.lease_duration_s, clock)
         identity = settings.identity or socket.gethostname()
         lease = OwnLease(client, settings.namespace, settings.heartbeat_lease, identity)
-        self._heartbeat = Heartbeat(lease, self.sight.sees)
+        self._heartbeat = Heartbeat(lease, self.followed.sees)
         self.tasks = Tasks()
 
     def due(self) -> list[tuple[HeldObject, ReleaseReason]]:
@@ -246,20 +246,20 @@ class Releaser:
         """Return "" while the releaser sees held work and the emergency release."""
         watches = (*self._watches, self._switch)
         missing = [each.path for each in watches if not each.health.synced]
-        return f"waits for {', '.join(missing)}" if missing else self.sight.unseen()
+        return f"waits for {', '.join(missing)}" if missing else self.followed.unseen()
 
     def alive(self) -> str:
         """Return "" while all tasks run; an unreachable API server ends none of them."""
-        return self.tasks.alive() or self.sight.stuck()
+        return self.tasks.alive() or self.followed.stuck()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Release until `stop` is set."""
         app = health_app(self.metrics.registry, self.alive, self.ready)
-        self.sight.begin(self.metrics.watch_age)
-        self.sight.follow(self._switch)  # without it, work still starts in time
+        self.followed.begin(self.metrics.watch_age)
+        self.followed.follow(self._switch)  # without it, work still starts in time
         self.tasks.start({each.path: each.run() for each in (*self._watches, self._switch)})
         if self._settings.kueue:
-            self.tasks.start({"kueue": self.workloads.run(self.sight.follow)})
+            self.tasks.start({"kueue": self.workloads.run(self.followed.follow)})
         beating = self._heartbeat.run(self.metrics.heartbeat)
         self.tasks.start({"releases": self._keep_looking(), "heartbeat": beating})
         settings = self._settings

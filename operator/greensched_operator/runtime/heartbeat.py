@@ -50,7 +50,7 @@ class Lease(msgspec.Struct, frozen=True):
 decode_lease = msgspec.json.Decoder(Lease).decode
 
 
-class Pulse:
+class LeaseHeartbeat:
     """The heartbeats in one Lease; a sink for `greensched_core.watching.Watch`.
 
     A Lease that existed before the first list may belong to a dead process. Only a change that

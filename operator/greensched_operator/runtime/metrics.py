@@ -22,7 +22,7 @@ def _heartbeat(registry: CollectorRegistry) -> Gauge:
     return Gauge(
         f"{_PREFIX}_operator_heartbeat",
         "1 while this replica's last sign of life is less than 60 seconds old, so that the webhook "
-        "may hold work.",
+        "may hold work. Controller and releaser share the name: one of them is enough.",
         registry=registry,
     )
 

@@ -31,7 +31,7 @@ from greensched_operator.signals.plan import (
     replanned,
     serving,
 )
-from greensched_operator.signals.provider_questions import Questions
+from greensched_operator.signals.provider_client import ProviderClient
 from greensched_operator.signals.provider_secrets import ProviderSecrets
 from greensched_operator.signals.spec import (
     KINDS,
@@ -71,7 +71,7 @@ class GridSignalController:
         self,
         api: ApiClient,
         clock: Clock,
-        questions: Questions,
+        providers: ProviderClient,
         metrics: SignalMetrics,
         *,
         limits: AgeLimits | None = None,
@@ -80,7 +80,7 @@ class GridSignalController:
         """`chance` returns numbers in [0, 1), which spread the requests over time."""
         self._api = api
         self._clock = clock
-        self._questions = questions
+        self._providers = providers
         self._metrics = metrics
         self._limits = limits or AgeLimits()
         self._chance = chance
@@ -212,7 +212,7 @@ class GridSignalController:
     async def _outcome(self, zone: _Zone, kind: SignalKind, provider: Provider) -> SignalPlan:
         plan = zone.plans[kind]
         try:
-            answer = await self._questions.ask(provider, kind, zone.spec.zone)
+            answer = await self._providers.ask(provider, kind, zone.spec.zone)
             answer = checked(answer, self._clock.now())
         except ProviderFault as fault:
             self._metrics.fetches.labels(provider.name, fault.reason).inc()
@@ -299,10 +299,10 @@ def make_grid_signal_controller(
     It is a sink for their watch. It sends requests over `http`, which the caller closes.
     """
     secrets, static = ProviderSecrets(api, settings.namespace), settings.static_zones_file
-    questions = Questions(
+    providers = ProviderClient(
         Web(http, clock), secrets, clock, load_static_zones(static), settings.signal_files
     )
-    return GridSignalController(api, clock, questions, metrics, limits=settings.age_limits)
+    return GridSignalController(api, clock, providers, metrics, limits=settings.age_limits)
 
 
 def signal_watch(

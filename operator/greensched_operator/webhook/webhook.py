@@ -24,11 +24,11 @@ from greensched_core.watching import Watch
 from greensched_operator.objects import watched
 from greensched_operator.objects.cron_jobs import CronJob, read_cron_job
 from greensched_operator.objects.green_policy import GreenPolicy, Resolved, resolve
-from greensched_operator.runtime.heartbeat import Lease, Pulse, decode_lease
+from greensched_operator.runtime.heartbeat import Lease, LeaseHeartbeat, decode_lease
 from greensched_operator.runtime.metrics import WebhookMetrics
+from greensched_operator.runtime.process_watches import ProcessWatches
 from greensched_operator.runtime.processes import Tasks
 from greensched_operator.runtime.settings import OperatorSettings
-from greensched_operator.runtime.sight import Sight
 from greensched_operator.webhook.admission import ReviewSurroundings
 from greensched_operator.webhook.certificate import Pair, read_secret
 from greensched_operator.webhook.trust import Configuration, Trust, decode_configuration
@@ -78,8 +78,8 @@ class WebhookProcess:
         self.metrics = WebhookMetrics()
         self.policies = watched.Objects[GreenPolicy]()
         self.cron_jobs = watched.Objects[CronJob]()
-        self.emergency = watched.Objects[watched.SwitchObject]()
-        self._pulse = Pulse()
+        self.emergency = watched.Objects[watched.EmergencyConfigMap]()
+        self._pulse = LeaseHeartbeat()
         self._trust = Trust()
         self._pair: _PairSink | None = None
         wall = WallClock()
@@ -91,7 +91,7 @@ class WebhookProcess:
             Watch(
                 client,
                 f"/api/v1/namespaces/{settings.namespace}/configmaps",
-                watched.decode_switch,
+                watched.decode_emergency_config_map,
                 self.emergency,
                 wall,
                 field_selector=f"metadata.name={watched.EMERGENCY}",
@@ -99,7 +99,7 @@ class WebhookProcess:
             self._pulse_watch(),
             self._trust_watch(),
         ]
-        self._sight = Sight([*self._watches], settings.lease_duration_s, wall)
+        self._sight = ProcessWatches([*self._watches], settings.lease_duration_s, wall)
         self._webhook = Webhook(self.surroundings, self.metrics, clock)
         self.tasks = Tasks()
         self.serving: Server | None = None

@@ -10,7 +10,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from greensched_core.bodies import BadHeader, Bodies, BodyTooLarge, GoneAway, TooManyBodies
+from greensched_core.bodies import (
+    BadHeader,
+    Bodies,
+    BodyTooLarge,
+    ClientDisconnected,
+    TooManyBodies,
+)
 from greensched_core.clock import Clock
 from greensched_core.errors import BadInput
 from greensched_operator.runtime.metrics import WebhookMetrics
@@ -59,7 +65,7 @@ class Webhook:
         """Answer one request over HTTP."""
         try:
             body = await self._bodies.read(request.scope, request.receive)
-        except GoneAway:
+        except ClientDisconnected:
             return Response(status_code=400)  # the client has closed the connection
         except BodyTooLarge:
             return self._refused(413, f"the review is larger than {MOST_BODY_BYTES} bytes")

@@ -12,7 +12,7 @@ from greensched_core import labels
 from greensched_core.clock import Clock
 from greensched_core.durations import format_duration
 from greensched_core.errors import ApiUnavailable
-from greensched_core.events import Regarded, event_body
+from greensched_core.events import EventSubject, event_body
 from greensched_core.kubernetes_api import STRATEGIC_MERGE_PATCH, ApiClient
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.holding.judging import arrived_s
@@ -94,7 +94,7 @@ def _status(
         "reason": reason,
         "message": text,
     }
-    if not (is_planned and work.tells_plan):  # else the patch keeps the earlier time
+    if not (is_planned and work.has_plan_condition):  # else the patch keeps the earlier time
         condition["lastTransitionTime"] = format_timestamp(int(wall_s))
     return {"status": {"conditions": [condition]}}
 
@@ -136,10 +136,10 @@ def decision_of(planned: Planned) -> dict[str, object]:
     }
 
 
-def regarded(work: Work) -> Regarded:
+def regarded(work: Work) -> EventSubject:
     """Return the object that events are about: the workload, or the Job of a Kueue Workload."""
     work = work.runs_as
-    return Regarded(_API_VERSIONS[work.kind], work.kind, work.namespace, work.name, work.uid)
+    return EventSubject(_API_VERSIONS[work.kind], work.kind, work.namespace, work.name, work.uid)
 
 
 class Writer:

@@ -33,7 +33,7 @@ class PhaseSteps(NamedTuple):
     saved: Integers  # [C+1] work phases that need not run again; all of them when it has ended
 
 
-class _Course(NamedTuple):
+class _PhaseEnds(NamedTuple):
     """Consecutive phases."""
 
     ends_s: Floats  # [P+1] from 0 on
@@ -54,7 +54,7 @@ class _Entry(NamedTuple):
 
 def steps_of(job: PhasedJob, slot_s: float) -> PhaseSteps:
     """Return the steps of a job; places within `SAME_MOMENT_S` of each other are one."""
-    work, done_s = _course(job.work), _done_s(job)
+    work, done_s = _phase_ends(job.work), _done_s(job)
     saved = _saved(job, work.ends_s, done_s)
     saved_s = work.ends_s[saved[:-1]]
     resumed = _entry(startup_of(job, is_resumed=True), slot_s)
@@ -120,17 +120,17 @@ def _tracks(joins_s: Floats, slot_s: float) -> tuple[Integers, Floats]:
 
 
 def _entry(startup: Sequence[Phase], slot_s: float) -> _Entry:
-    course = _course(startup)
-    startup_s = course.ends_s[-1]
+    ends = _phase_ends(startup)
+    startup_s = ends.ends_s[-1]
     slots = max(math.ceil((startup_s - SAME_MOMENT_S) / slot_s), 0)
     borders_s = slot_s * np.arange(slots + 1)
-    return _Entry(np.diff(course.kwh_at(borders_s)), max(slots * slot_s - startup_s, 0.0))
+    return _Entry(np.diff(ends.kwh_at(borders_s)), max(slots * slot_s - startup_s, 0.0))
 
 
-def _course(phases: Sequence[Phase]) -> _Course:
+def _phase_ends(phases: Sequence[Phase]) -> _PhaseEnds:
     joules = [phase.power_w * phase.duration_s for phase in phases]
     ends_s = np.cumsum([0.0, *(phase.duration_s for phase in phases)])
-    return _Course(ends_s, np.cumsum([0.0, *joules]) / JOULES_PER_KWH)
+    return _PhaseEnds(ends_s, np.cumsum([0.0, *joules]) / JOULES_PER_KWH)
 
 
 def _done_s(job: PhasedJob) -> float:

@@ -45,7 +45,7 @@ class Latency(NamedTuple):
     p99_s: float
 
 
-class _Course(NamedTuple):
+class _Capacity(NamedTuple):
     """A service's capacity over time, in pieces, [S]."""
 
     length_s: Floats
@@ -75,21 +75,21 @@ def latency_of(world: World, schedule: Schedule) -> Latency:
 
 def served(world: World, schedule: Schedule, service: ServiceRows) -> Served:
     """Return one service's requests under a schedule, by slot."""
-    course = _course(world, schedule, service)
-    rate_per_s = service.curve.rate_per_s[course.slot]
-    places = course.ready * service.places
+    capacity = _capacity(world, schedule, service)
+    rate_per_s = service.curve.rate_per_s[capacity.slot]
+    places = capacity.ready * service.places
     speed = np.divide(
-        course.speed, course.ready, out=np.zeros(course.ready.size), where=course.ready > 0
+        capacity.speed, capacity.ready, out=np.zeros(capacity.ready.size), where=capacity.ready > 0
     )
     most_per_s = places * speed / service.times.mean_s
-    came = rate_per_s * course.length_s
+    came = rate_per_s * capacity.length_s
     limits_s = service.times.answer_mean_s * _LIMITS
     every_s = np.append(limits_s, service.within_s)
     late = late_shares(every_s, rate_per_s, places, speed, service.times)
     slots = service.curve.requests.size
 
     def by_slot(values: Floats) -> Floats:
-        found: Floats = np.bincount(course.slot, values, slots).astype(float)
+        found: Floats = np.bincount(capacity.slot, values, slots).astype(float)
         return found
 
     late_in_slot = np.stack([by_slot(row * came) for row in late])
@@ -99,8 +99,8 @@ def served(world: World, schedule: Schedule, service: ServiceRows) -> Served:
     return Served(
         requests=requests,
         in_time=np.maximum(requests - late_in_slot[-1], 0.0),
-        turned_away=by_slot(np.maximum(rate_per_s - most_per_s, 0.0) * course.length_s),
-        ready=by_slot(course.ready * course.length_s) / np.diff(service.curve.begins_s),
+        turned_away=by_slot(np.maximum(rate_per_s - most_per_s, 0.0) * capacity.length_s),
+        ready=by_slot(capacity.ready * capacity.length_s) / np.diff(service.curve.begins_s),
         p50_s=np.where(requests > 0, p50_s, np.nan),
         p99_s=np.where(requests > 0, p99_s, np.nan),
         late_by_limit=late_in_slot[:-1].sum(axis=1),
@@ -122,14 +122,14 @@ def _quantile(late: Floats, limits_s: Floats, share: float) -> Floats:
     return np.where(is_kept.any(axis=0), found, np.inf)
 
 
-def _course(world: World, schedule: Schedule, service: ServiceRows) -> _Course:
+def _capacity(world: World, schedule: Schedule, service: ServiceRows) -> _Capacity:
     changes = np.array(sorted(_changes(world, schedule, service))).reshape(-1, 3)
     slots_s = service.curve.begins_s
     inside_s = changes[(changes[:, 0] > 0.0) & (changes[:, 0] < slots_s[-1]), 0]
     edges_s = np.union1d(slots_s, inside_s)
     total = np.vstack([np.zeros(2), np.cumsum(changes[:, 1:], axis=0)])
     now = total[np.searchsorted(changes[:, 0], edges_s[:-1], side="right")]
-    return _Course(
+    return _Capacity(
         length_s=np.diff(edges_s),
         slot=np.searchsorted(slots_s, edges_s[:-1], side="right") - 1,
         ready=np.round(now[:, 0]),

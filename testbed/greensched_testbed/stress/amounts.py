@@ -15,7 +15,7 @@ from greensched_core.metering.meters.catalogue import ESTIMATING, POD_METERS
 from greensched_core.metering.pod_energy import measured_pods
 from greensched_core.metering.prometheus import PrometheusApi
 from greensched_operator.ledger.measured_amounts import measured_amounts
-from greensched_operator.ledger.pod_runs import Ran
+from greensched_operator.ledger.pod_runs import RanPod
 from greensched_operator.planning.cluster_state import NodeSite
 from greensched_policies.billing.accounting import bill_placements
 from greensched_policies.billing.timelines import Placements
@@ -93,7 +93,7 @@ async def amounts_by_meter(
 async def _pieces(
     meters: MeterSources,
     meter: str,
-    ran: Sequence[Ran],
+    ran: Sequence[RanPod],
     by_uid: Mapping[str, JobRun],
     *,
     with_gpus: bool,
@@ -120,17 +120,17 @@ def _lost(runs: Sequence[JobRun], ground: Ground) -> str:
     return f"{elsewhere} ended on an unknown node" if elsewhere else ""
 
 
-def _ran(run: JobRun, namespace: str, ground: Ground) -> Ran | None:
+def _ran(run: JobRun, namespace: str, ground: Ground) -> RanPod | None:
     """Return the run of a Job's pod; None if the pod did not run or has not ended."""
     node = ground.nodes.get(run.node)
     if node is None or run.started_at is None or run.finished_at is None:
         return None
     site = NodeSite(node.zone, node.pue, node)
-    return Ran(run.pod_uid, namespace, run.pod_name, site, run.started_at, run.finished_at)
+    return RanPod(run.pod_uid, namespace, run.pod_name, site, run.started_at, run.finished_at)
 
 
 def curve_pieces(
-    ran: Sequence[Ran], by_uid: Mapping[str, JobRun], assumed: ShippedAssumptions
+    ran: Sequence[RanPod], by_uid: Mapping[str, JobRun], assumed: ShippedAssumptions
 ) -> dict[str, list[Piece]]:
     """Return the energy of pods by the cores they requested, as the bills of schedules do.
 

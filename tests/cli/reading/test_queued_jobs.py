@@ -17,7 +17,7 @@ from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.kubernetes_api import MERGE_PATCH
 from greensched_operator.objects.queue_gate import GATED_BY, KUEUE_QUEUE
-from tests.operator.told_work import NOW_S, api_of, marks, refused, stored
+from tests.operator.annotated_work import NOW_S, api_of, marks, refused, stored
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Users

@@ -27,8 +27,8 @@ from greensched_operator.planning.held_works import News
 from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.writing.outbox import Outbox
 from greensched_operator.writing.writing import Writer
+from tests.operator.annotated_work import ENFORCING, NOW_S, api_of, running, work_of
 from tests.operator.planning.test_start_planning import situation
-from tests.operator.told_work import ENFORCING, NOW_S, api_of, running, work_of
 
 SHADOW = replace(ENFORCING, mode=Mode.SHADOW)
 

@@ -26,8 +26,7 @@ from greensched_operator.planning.start_planning import Planned, Situation, plan
 from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.writing.outbox import Outbox
 from greensched_operator.writing.writing import Writer
-from tests.operator.planning.test_start_planning import situation
-from tests.operator.told_work import (
+from tests.operator.annotated_work import (
     HOUR_S,
     NOW_S,
     PATIENCE_S,
@@ -37,6 +36,7 @@ from tests.operator.told_work import (
     running,
     work_of,
 )
+from tests.operator.planning.test_start_planning import situation
 
 
 class Scene:

@@ -15,7 +15,7 @@ from greensched_operator.kueue.kueue_controller import KueueController
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.writing.writing import Writer
-from tests.operator.told_work import api_of, refused, stored
+from tests.operator.annotated_work import api_of, refused, stored
 
 
 def events_of(works: HeldWorks, client: ApiClient) -> JobEvents:

@@ -14,8 +14,8 @@ from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.start_planning import Planned, plan_starts
+from tests.operator.annotated_work import ENFORCING, NOW_S, marks, rules, work_of
 from tests.operator.planning.test_start_planning import situation
-from tests.operator.told_work import ENFORCING, NOW_S, marks, rules, work_of
 
 
 class Scene:

@@ -19,7 +19,7 @@ from greensched_operator.holding.holding import (
 )
 from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.green_policy import GreenPolicy, Mode, SafetyMargin
-from tests.operator.told_work import HOUR_S, NOW_S
+from tests.operator.annotated_work import HOUR_S, NOW_S
 
 POLICY = GreenPolicy(mode=Mode.ENFORCE, safety_margin=SafetyMargin(300.0, 0.1))
 HARDLY_ANY_MARGIN = GreenPolicy(mode=Mode.ENFORCE, safety_margin=SafetyMargin(1.0, 0.0))

@@ -21,7 +21,7 @@ from greensched_operator.kueue.workloads import (
     workload_work,
 )
 from greensched_operator.objects.workloads import WorkKind, convert_job
-from tests.operator.told_work import api_of, refused
+from tests.operator.annotated_work import api_of, refused
 
 CREATED = "2026-06-01T00:00:00Z"
 PLANNED = {

@@ -14,7 +14,7 @@ from greensched_core.metering.prometheus import PrometheusApi
 from greensched_operator.ledger.grid_history import Known
 from greensched_operator.ledger.measured_amounts import measured_amounts
 from greensched_operator.ledger.measuring import Counts, Measuring, Unmeasured
-from greensched_operator.ledger.pod_runs import Ran
+from greensched_operator.ledger.pod_runs import RanPod
 from greensched_operator.planning.cluster_state import NodeSite
 from tests.operator.ledger.conftest import MakeRecord
 
@@ -26,8 +26,8 @@ KWH_J = 3.6e6
 Handler = Callable[[httpx.Request], httpx.Response]
 
 
-def ran(uid: str = "p1", site: NodeSite | None = SITE, until_s: float | None = UNTIL_S) -> Ran:
-    return Ran(uid, "team", f"name-{uid}", site, BEGAN_S, until_s)
+def ran(uid: str = "p1", site: NodeSite | None = SITE, until_s: float | None = UNTIL_S) -> RanPod:
+    return RanPod(uid, "team", f"name-{uid}", site, BEGAN_S, until_s)
 
 
 def matrix(*tracks: dict[str, object]) -> httpx.Response:
@@ -49,7 +49,7 @@ class Scene:
 
     answer: Handler = kepler
     clock: ManualClock = field(default_factory=lambda: ManualClock(UNTIL_S))
-    pods: dict[str, list[Ran]] = field(default_factory=lambda: {"uid-0": [ran()]})
+    pods: dict[str, list[RanPod]] = field(default_factory=lambda: {"uid-0": [ran()]})
     written: list[LedgerRecord] = field(default_factory=list)
     measured: list[str] = field(default_factory=list)
     unmeasured: list[Unmeasured] = field(default_factory=list)
@@ -142,7 +142,7 @@ async def test_a_prometheus_that_comes_back_is_asked_for_what_waited(
     ],
 )
 async def test_what_cannot_be_asked_about_is_counted_at_once(
-    make_record: MakeRecord, pods: list[Ran], reason: Unmeasured
+    make_record: MakeRecord, pods: list[RanPod], reason: Unmeasured
 ) -> None:
     scene = Scene(pods={"uid-0": pods})
     scene.measuring.take(make_record(0, What.ENDED))
@@ -186,7 +186,7 @@ async def test_gpus_that_no_meter_sees_leave_the_estimate(make_record: MakeRecor
     assert scene.written == []
 
 
-def amounts(pods: list[Ran], grid: Callable[[str, float, float], Known]) -> Amounts:
+def amounts(pods: list[RanPod], grid: Callable[[str, float, float], Known]) -> Amounts:
     pieces = [Piece(BEGAN_S, BEGAN_S + 50.0, KWH_J), Piece(BEGAN_S + 50.0, UNTIL_S, 3 * KWH_J)]
     return measured_amounts({pod.uid: pieces for pod in pods}, pods, 1.25, grid)
 
@@ -210,7 +210,7 @@ def by_the_half(zone: str, begin_s: float, _: float) -> Known:
         pytest.param([ran(site=None)], Amounts(5 * KWH_J, None, None), id="node-unknown"),
     ],
 )  # fmt: skip
-def test_carbon_and_cost_go_by_the_grid_as_it_was(pods: list[Ran], expected: Amounts) -> None:
+def test_carbon_and_cost_go_by_the_grid_as_it_was(pods: list[RanPod], expected: Amounts) -> None:
     found = amounts(pods, by_the_half)
     assert found.energy_j == pytest.approx(expected.energy_j)
     assert found.carbon_g == pytest.approx(expected.carbon_g)

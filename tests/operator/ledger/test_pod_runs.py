@@ -9,7 +9,7 @@ from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.metering.pod_runs import PodRun
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.ledger.pod_runs import PodRuns, Ran
+from greensched_operator.ledger.pod_runs import PodRuns, RanPod
 from greensched_operator.objects.placed_pods import PlacedPod
 from greensched_operator.planning.cluster_state import NodeSite
 
@@ -148,5 +148,5 @@ def test_the_oldest_workloads_are_forgotten_first() -> None:
     scene = Scene()
     for place in range(20_001):
         scene.runs.upsert(pod(f"p{place}"))
-    kept: list[list[Ran]] = [scene.runs.take(f"p{place}") for place in (0, 1, 20_000)]
+    kept: list[list[RanPod]] = [scene.runs.take(f"p{place}") for place in (0, 1, 20_000)]
     assert [len(each) for each in kept] == [0, 1, 1]

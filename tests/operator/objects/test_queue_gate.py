@@ -29,7 +29,7 @@ from greensched_operator.webhook.admission import (
     read_review,
 )
 from greensched_operator.writing.writing import Writer
-from tests.operator.told_work import (
+from tests.operator.annotated_work import (
     ENFORCING,
     NOW_S,
     api_of,

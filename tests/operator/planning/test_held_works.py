@@ -14,7 +14,7 @@ from greensched_operator.objects.green_policy import GreenPolicy, Mode
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work, WorkKind
 from greensched_operator.planning.held_works import RESENT_AFTER_S, HeldWorks
-from tests.operator.told_work import HOUR_S, NOW_S, marks, rules, work_of
+from tests.operator.annotated_work import HOUR_S, NOW_S, marks, rules, work_of
 
 LATEST_S = NOW_S + 6 * HOUR_S - HOUR_S - 360.0  # a deadline of 6 h, an hour of runtime, a margin
 RELEASED = {labels.RELEASED_AT: format_timestamp(NOW_S + 60)}

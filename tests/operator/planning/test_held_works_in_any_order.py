@@ -14,7 +14,7 @@ from greensched_core.clock import ManualClock
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.planning.held_works import RESENT_AFTER_S, HeldWorks
-from tests.operator.told_work import HOUR_S, NOW_S, marks, rules, work_of
+from tests.operator.annotated_work import HOUR_S, NOW_S, marks, rules, work_of
 
 NAMES = tuple("abcdef")
 GANGS = {"a": "ring", "b": "ring"}

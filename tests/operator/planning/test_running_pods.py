@@ -6,7 +6,7 @@ from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_operator.objects.placed_pods import PlacedPod
 from greensched_operator.planning.cluster_state import RunningPods
-from tests.operator.told_work import HOUR_S, NOW_S
+from tests.operator.annotated_work import HOUR_S, NOW_S
 
 
 def pod(node: str = "n1", phase: str = "Running") -> PlacedPod:

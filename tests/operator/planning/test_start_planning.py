@@ -19,7 +19,7 @@ from greensched_operator.planning.start_planning import Planned, Situation, jitt
 from greensched_policies.planning.outlook import outlook_of
 from greensched_policies.planning.planning import Running
 from greensched_policies.rules.catalogue import WHEN_RULES
-from tests.operator.told_work import ENFORCING, HOUR_S, NOW_S, marks, rules, work_of
+from tests.operator.annotated_work import ENFORCING, HOUR_S, NOW_S, marks, rules, work_of
 
 DAY = 96  # slots
 CLEAN = range(12, 16)  # slots: the fourth hour

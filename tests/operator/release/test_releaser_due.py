@@ -14,7 +14,7 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.release.releaser import Releaser, decode_stopped
 from greensched_operator.runtime.settings import OperatorSettings
-from tests.operator.told_work import NOW_S, api_of, marks, refused, stored
+from tests.operator.annotated_work import NOW_S, api_of, marks, refused, stored
 
 GRACE_S = 20.0
 

@@ -14,26 +14,26 @@ from greensched_operator.runtime.heartbeat import (
     HEARD_WITHIN_S,
     LISTENS_S,
     Heartbeat,
-    Pulse,
+    LeaseHeartbeat,
     RightToStart,
     decode_lease,
 )
 from greensched_operator.runtime.own_lease import OwnLease
-from tests.operator.told_work import api_of, refused
+from tests.operator.annotated_work import api_of, refused
 
 
 def word(renewed: str) -> bytes:
     return f'{{"spec":{{"holderIdentity":"first","renewTime":"{renewed}"}}}}'.encode()
 
 
-def listening(clock: ManualClock, *listed: bytes) -> Pulse:
+def listening(clock: ManualClock, *listed: bytes) -> LeaseHeartbeat:
     """Return a listener whose first list is done."""
-    pulse = Pulse(clock.monotonic)
+    pulse = LeaseHeartbeat(clock.monotonic)
     hear_list(pulse, *listed)
     return pulse
 
 
-def hear_list(pulse: Pulse, *listed: bytes) -> None:
+def hear_list(pulse: LeaseHeartbeat, *listed: bytes) -> None:
     pulse.list_began()
     for each in listed:
         pulse.upsert(decode_lease(each))
@@ -87,7 +87,7 @@ def test_without_the_lease_nobody_is_heard(end: str) -> None:
 
 def test_who_lives_is_heard_before_we_have_done_listening() -> None:
     clock = ManualClock()
-    pulse = Pulse(clock.monotonic)
+    pulse = LeaseHeartbeat(clock.monotonic)
     clock.advance(LISTENS_S)
     assert not pulse.has_listened, "it has not begun"
     hear_list(pulse)

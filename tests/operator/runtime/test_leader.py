@@ -12,7 +12,7 @@ import pytest
 from greensched_core.clock import ManualClock
 from greensched_operator.runtime.leader import Leadership
 from greensched_operator.runtime.own_lease import OwnLease
-from tests.operator.told_work import PATIENCE_S, api_of, refused
+from tests.operator.annotated_work import PATIENCE_S, api_of, refused
 
 LASTS_S = 15.0
 

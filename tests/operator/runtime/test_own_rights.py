@@ -7,7 +7,7 @@ import pytest
 
 from greensched_core.api_paths import JOBS
 from greensched_operator.runtime.rights import may
-from tests.operator.told_work import api_of, refused
+from tests.operator.annotated_work import api_of, refused
 
 
 def told(body: bytes) -> httpx.Response:

@@ -29,7 +29,7 @@ from greensched_operator.signals.grid_signal_controller import (
     make_grid_signal_controller,
 )
 from greensched_operator.signals.metrics import SignalMetrics
-from greensched_operator.signals.provider_questions import Questions
+from greensched_operator.signals.provider_client import ProviderClient
 from greensched_operator.signals.provider_secrets import ProviderSecrets
 from greensched_operator.signals.spec import decode_grid_signal
 from greensched_operator.signals.web import Web, WebLimits, make_http
@@ -185,7 +185,7 @@ class SignalOperator:
         """Replace the controller by a new one, which knows only what is in the cluster."""
         self.registry = CollectorRegistry()
         limits = WebLimits(timeout_s=0.3, attempts=2)
-        questions = Questions(
+        questions = ProviderClient(
             Web(self._http, self.clock, limits, sleep=at_once),
             ProviderSecrets(self.api, self.namespace),
             self.clock,

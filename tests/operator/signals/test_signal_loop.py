@@ -13,7 +13,7 @@ from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.signals.watched import GRID_SIGNALS
 from greensched_operator.providers.answers import Answer
 from greensched_operator.signals.grid_signal_controller import GridSignalController
-from greensched_operator.signals.provider_questions import Questions
+from greensched_operator.signals.provider_client import ProviderClient
 from greensched_operator.signals.spec import decode_grid_signal
 
 UK_HOST = "api.carbonintensity.org.uk"
@@ -132,7 +132,11 @@ async def test_a_bug_with_a_zone_is_not_run_into_again_at_once(signals: SignalOp
         "spec": {"zone": "ZZ", "carbon": [{"ukCarbonIntensity": {}}]},
     }
     controller = GridSignalController(
-        signals.api, signals.clock, cast(Questions, Broken()), signals.metrics, chance=lambda: 0.0
+        signals.api,
+        signals.clock,
+        cast(ProviderClient, Broken()),
+        signals.metrics,
+        chance=lambda: 0.0,
     )
     controller.upsert(decode_grid_signal(json.dumps(raw).encode()))
     controller.list_ended()

@@ -28,7 +28,7 @@ from greensched_operator.webhook.admission import (
     decide,
     read_review,
 )
-from tests.operator.told_work import ENFORCING, HOUR_S, NOW_S, marks, stored
+from tests.operator.annotated_work import ENFORCING, HOUR_S, NOW_S, marks, stored
 
 SAYS_6H = {labels.DEADLINE: "6h"}
 

@@ -24,7 +24,7 @@ from greensched_operator.webhook.certificate import (
     serves,
 )
 from greensched_operator.webhook.certificate_controller import CertificateController
-from tests.operator.told_work import NOW_S, api_of, refused
+from tests.operator.annotated_work import NOW_S, api_of, refused
 
 HOSTS = ["greensched-webhook.greensched.svc", "127.0.0.1"]
 PAIR = new_pair(HOSTS, NOW_S)

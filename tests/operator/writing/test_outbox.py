@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_operator.writing.outbox import Lane, Outbox
-from tests.operator.told_work import running
+from tests.operator.annotated_work import running
 
 
 class Sent:

@@ -22,7 +22,7 @@ log = structlog.get_logger()
 _FILE_TIMEOUT_S = 30.0
 
 
-class Questions:
+class ProviderClient:
     """Asks every kind of provider; a provider's rate limit applies to all its zones."""
 
     def __init__(

@@ -38,7 +38,7 @@ class Followed(Protocol):
         ...
 
 
-class Sight:
+class ProcessWatches:
     """All watches of a process."""
 
     def __init__(self, watches: list[Followed], lease_s: float, clock: Clock) -> None:
