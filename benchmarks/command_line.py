@@ -41,4 +41,4 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write figures with sorted keys, so that runs can be compared, and print where they are."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    print(f"written to {path.relative_to(ROOT)}")
+    print(f"written to {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")

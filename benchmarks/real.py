@@ -62,11 +62,9 @@ def main() -> None:
         "say which findings are open",
     )
     given = parse(parser, _SMALLEST)
-    counting = _COUNTING | {"findings": partial(_findings, given.tests)}
-    parts = {name: part for name, part in counting.items() if name in given.only}
-    result = result_file("real", given)
-    absent = measure(parts, result)
-    print(f"written to {result.relative_to(ROOT)}")
+    every = _COUNTING | {"findings": partial(_findings, given.tests)}
+    parts = {name: part for name, part in every.items() if name in given.only}
+    absent = measure(parts, result_file("real", given))
     if absent:
         sys.exit(f"bench-real: not measured: {', '.join(absent)}")
 
