@@ -330,6 +330,13 @@ def extender_in(namespace: str, api: ApiClient, http: httpx.AsyncClient) -> Exte
     return Extender(settings, api, http, settings.clock)
 
 
+def settings_of(settings: OperatorSettings, namespace: str, pod: str) -> OperatorSettings:
+    """Return the settings of one of several processes, with ports of its own."""
+    ports = {"health_port": free_port(), "ledger_port": free_port()}
+    named = {"pod_name": pod, "pod_namespace": namespace, "pod_uid": f"uid-{pod}"}
+    return settings.model_copy(update=named | ports)
+
+
 async def events_by_pod(place: Place) -> dict[str, str]:
     found = (await place.get(f"/api/v1/namespaces/{place.own}/events"))["items"]
     return {each["involvedObject"]["name"]: each["message"] for each in found}
@@ -343,11 +350,7 @@ async def test_who_cannot_get_ready_says_so_in_log_readiness_and_an_event_within
     await account.keep_only("events", "secrets", "configmaps")
     stop = asyncio.Event()
 
-    def of(pod: str) -> OperatorSettings:
-        ports = {"health_port": free_port(), "ledger_port": free_port()}
-        named = {"pod_name": pod, "pod_namespace": place.own, "pod_uid": f"uid-{pod}"}
-        return settings.model_copy(update=named | ports)
-
+    of = partial(settings_of, settings, place.own)
     http = httpx.AsyncClient(trust_env=False)
     extender = extender_in(place.own, api, http)
     others = (
