@@ -111,8 +111,8 @@ def _document(world: "World", found: "Bounded") -> dict[str, Any]:
 
 
 def _lines(found: "Bounded") -> Iterator[str]:
-    yield f"billed for {found.billed_s / 3600.0:.1f} h; jobs may end by their deadline or, where a"
-    yield "policy below lets them end later, by then"
+    yield f"billed for {found.billed_s / 3600.0:.1f} h; each job may end as late as its deadline,"
+    yield "or as late as the latest policy below ends it"
     if found.limits.freedom.cap:
         yield "a policy below caps nodes: the bound lets work run at any cap, and stop at no cost"
     elif found.limits.freedom.suspend:
@@ -120,7 +120,7 @@ def _lines(found: "Bounded") -> Iterator[str]:
     if found.fails:
         yield "nodes fail: the bound loses no work, and nodes draw nothing while they may be away"
     if found.lives_pct is not None:
-        yield "replicas are in the bound when they run under all policies below:"
+        yield "the bound counts a replica only while it runs under all policies below:"
         yield f"for {found.lives_pct:.1f} % of their lives"
     if found.limits.never_ran.any():
         yield "a policy below rejects work: the bound may leave that work undone, at its charge"

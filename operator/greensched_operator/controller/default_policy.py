@@ -35,7 +35,10 @@ class DefaultPolicy:
             self._body = file.read_bytes()
         except OSError as fault:
             raise BadInput(f"default_policy_file: {fault}") from fault
-        name = read_meta(decoded_object(self._body)).name
+        try:
+            name = read_meta(decoded_object(self._body)).name
+        except BadInput as fault:
+            raise BadInput(f"default_policy_file {file}: {fault}") from None
         kind = f"/apis/{GROUP}/{VERSION}/namespaces/{settings.namespace}/{GREEN_POLICIES}"
         self._path = f"{kind}/{name}"
         self._settings = settings

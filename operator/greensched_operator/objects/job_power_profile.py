@@ -82,7 +82,7 @@ class CheckpointFields:
     every_s: float | None = custom_field(
         "every",
         duration("every must be above zero"),
-        "Work is saved each time this much of it is done.",
+        "Work is saved after every such time of running.",
         unset=None,
         absent="never",
     )

@@ -12,7 +12,7 @@ _LATENESS_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 def _watch_age(registry: CollectorRegistry) -> Gauge:
     return Gauge(
         f"{_PREFIX}_operator_watch_age_seconds",
-        "Greatest possible age of what the process sees of a resource; 0 while it watches.",
+        "Seconds for which the watch of a resource may have missed changes; 0 while it watches.",
         ["resource"],
         registry=registry,
     )

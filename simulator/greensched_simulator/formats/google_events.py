@@ -326,7 +326,7 @@ def _refuse_other_units(path: Path, tasks: list[Task]) -> None:
     if not low <= median_s <= high:
         raise BadInput(
             f"{path}: the median runtime is {median_s:g} s if times are in microseconds, as the "
-            "format has it, which is implausible"
+            "format has it, which is implausible: is this the table task_events, unconverted?"
         )
 
 

@@ -71,9 +71,10 @@ def _format_of(path: Path) -> TraceFormat:
     header = read_header(path)
     best = max(by_header, key=lambda each: each.share_of(header))
     if not best.share_of(header):
-        formats = "; ".join(",".join(each.columns) for each in by_header)
+        formats = "; ".join(f"{each.name}: {','.join(each.columns)}" for each in by_header)
         raise BadInput(
-            f"{path} is in no known format. Its columns are {','.join(header)}; known are {formats}"
+            f"{path} is in no known format. Its columns are {','.join(header)}; known are "
+            f"{formats}. docs/traces.md has all formats"
         )
     return best
 
