@@ -7,8 +7,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from structlog.testing import capture_logs
 
+from greensched_core.errors import BadInput
 from greensched_operator.controller.default_policy import DefaultPolicy
 
 if TYPE_CHECKING:
@@ -64,3 +66,11 @@ async def test_what_may_pass_is_no_warning(place: Place, tmp_path: Path) -> None
         await place.until(has_tried, "it tries again")
         running.cancel()
     assert {each["log_level"] for each in logs} == {"info"}
+
+
+@pytest.mark.parametrize("text", ["[]", "{", ""])
+async def test_a_file_that_is_no_object_is_named(place: Place, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "policy.json"
+    file.write_text(text)
+    with pytest.raises(BadInput, match=f"default_policy_file {file}: "):
+        DefaultPolicy(file, place.settings, place.api)
