@@ -92,6 +92,10 @@ test-unit: setup ## The tests that start no server and run no simulation, under 
 fault-days: setup ## Days on which processes, servers, clocks and users misbehave, nothing late or lost (8 minutes)
 	$(BIN)/pytest -m day --durations=8 tests/operator/faults $(ARGS)
 
+.PHONY: smallest-benchmarks
+smallest-benchmarks: setup ## The benchmarks that take minutes, each at its smallest size: that they run (5 minutes)
+	$(BIN)/pytest -m bench --durations=5 tests/benchmarks $(ARGS)
+
 # A KUBECONFIG of the caller's shell is not meant.
 E2E := $(if $(filter command line,$(origin KUBECONFIG)),GREENSCHED_E2E_KUBECONFIG='$(KUBECONFIG)') \
 	$(BIN)/pytest -m e2e -rs --durations=10

@@ -1,4 +1,8 @@
-"""Every benchmark is started, at its smallest size, as a person starts it."""
+"""Every benchmark is started, at its smallest size, as a person starts it.
+
+Those that take a minute even so are run by `make smallest-benchmarks`; `make test` starts them for their
+options.
+"""
 
 import json
 import os
@@ -22,16 +26,21 @@ BENCHMARKS = [
     pytest.param(
         "bench_operator",
         "operator-smallest.json",
-        marks=(*SERVERS, ENGINE, NEEDS_DATA),
+        marks=(*SERVERS, ENGINE, NEEDS_DATA, pytest.mark.bench),
         id="bench_operator",
     ),
-    pytest.param("extender", "extender-smallest.json", marks=SERVERS, id="extender"),
+    pytest.param(
+        "extender", "extender-smallest.json", marks=(*SERVERS, pytest.mark.bench), id="extender"
+    ),
     pytest.param("house", "house-smallest.json", id="house"),
     pytest.param("ledger", "ledger-smallest.json", marks=pytest.mark.postgresql, id="ledger"),
     pytest.param("planner", "planner-smallest.json", id="planner"),
     pytest.param("real", "real-smallest.json", id="real"),
     pytest.param(
-        "simulator", "simulator-smallest.json", marks=(ENGINE, NEEDS_DATA), id="simulator"
+        "simulator",
+        "simulator-smallest.json",
+        marks=(ENGINE, NEEDS_DATA, pytest.mark.bench),
+        id="simulator",
     ),
 ]
 
@@ -54,6 +63,14 @@ def test_a_benchmark_runs_and_writes_its_figures_where_it_says(module: str, resu
         assert json.loads(text).keys() > {"machine"}, "figures, and of which machine"
     else:
         assert "hydro-and-coal" in text
+
+
+@pytest.mark.parametrize("module", [str(each.values[0]) for each in BENCHMARKS])
+def test_a_benchmark_starts_and_shows_its_options(module: str) -> None:
+    command = [sys.executable, "-m", f"benchmarks.{module}", "--help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "--smallest" in done.stdout
 
 
 def test_every_benchmark_is_in_the_list() -> None:

@@ -32,8 +32,12 @@ def borrowers() -> dict[str, Any]:
     found = {}
     for module in pkgutil.walk_packages(greensched_simulator.__path__, "greensched_simulator."):
         for name, value in vars(importlib.import_module(module.name)).items():
-            options = getattr(value, "options", {})
-            if options.get("_nrt") is False and value.__module__ == module.name:
+            options = getattr(value, "options", None)  # numba's, where it is compiled
+            if (
+                isinstance(options, dict)
+                and options.get("_nrt") is False
+                and value.__module__ == module.name
+            ):
                 found[f"{module.name}.{name}"] = value
     return found
 
