@@ -1,7 +1,7 @@
 """Every benchmark is started, at its smallest size, as a person starts it.
 
-Those that take a minute even so are run by `make smallest-benchmarks`; `make test` starts them for their
-options.
+Those that take a minute even so are run by `make smallest-benchmarks`; `make test` starts them for
+their options.
 """
 
 import json
