@@ -23,6 +23,7 @@ from greensched_policies.costs.capping import (
     CapColumns,
     cpu_power,
     cpu_speed,
+    frequency_within,
     gpu_speed,
     gpu_watts,
 )
@@ -199,8 +200,10 @@ def test_what_a_cap_does_is_the_same_compiled(seed: int) -> None:
     gpu = (power_cap, idle_w, idle_w + float(dice.uniform(0.0, 600.0)), float(dice.random()))
     for function in (gpu_speed, gpu_watts):
         assert compiled(function)(*gpu) == pytest.approx(float(function(*gpu)), rel=DOUBLE)
-    for of in (cpu_speed, cpu_power):
-        assert compiled(of)(power_cap) == pytest.approx(float(of(power_cap)), rel=DOUBLE)
+    share = float(dice.random())
+    for of in (cpu_speed, cpu_power, frequency_within):
+        found = compiled(of)(power_cap, share)
+        assert found == pytest.approx(float(of(power_cap, share)), rel=DOUBLE)
 
 
 @pytest.mark.parametrize("name", WHERE_RULES)
