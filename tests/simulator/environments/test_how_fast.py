@@ -16,6 +16,7 @@ from greensched_policies.costs.capping import (
     CapColumns,
     cpu_power,
     cpu_speed,
+    gpu_speed,
 )
 from greensched_policies.costs.cost import WorkloadColumns
 from greensched_policies.encoding.observation import (
@@ -82,6 +83,21 @@ def test_all_busy_nodes_are_asked_for_where_a_grid_changes() -> None:
     assert env.schedule().caps.from_s.tolist() == [0.0, HOUR / 2, HOUR / 2]
     # Node 1 had done half an hour of its hour when it slowed down.
     assert env.schedule().end_s.tolist() == pytest.approx([7 / 6 * HOUR, 1.25 * HOUR])
+
+
+def test_the_used_gpus_of_a_node_are_asked_for_after_its_cpus() -> None:
+    """The CPUs stay at full speed; a limit of half of 400 W leaves 150 of 280 W above idle."""
+    node = {"gpu_capacity": 2.0, "gpu_idle_w": 50.0, "gpu_peak_w": 400.0}
+    env = GreenSchedEnv([make_world([{"gpus": 1.0}], [node])], "run-now+spread", "how_fast")
+    _, told = env.reset(seed=0)
+    found = [(told["node"], told["domain"])]
+    _, _, _, _, told = env.step(FULL)
+    found.append((told["node"], told["domain"]))
+    *_, told = env.step(HALF)
+    assert (found, told["head"], told["domain"]) == ([(0, 0), (0, 1)], "over", -1)
+    ran = env.schedule()
+    assert (ran.caps.cpu_frequency.tolist(), ran.caps.gpu_cap.tolist()) == ([1.0], [0.5])
+    assert ran.end_s[0] == pytest.approx(HOUR / float(gpu_speed(0.5, 50.0, 400.0, 0.8)))
 
 
 def test_who_answers_no_power_cap_gets_that_of_the_cap_rule() -> None:

@@ -156,7 +156,8 @@ def test_a_node_that_sleeps_and_wakes_has_decisions_of_its_own(small_world: Worl
         (1800.0, "first", "place", "node-1"),
         (1800.0, None, "cap", "node-1"),
     ]
-    assert [row["power_cap"] for row in found] == [None] * 5 + [0.7]
+    assert [row["cpu_frequency"] for row in found] == [None] * 5 + [0.7]
+    assert [row["gpu_cap"] for row in found] == [None] * 5 + [1.0]
     sooner = rows(decision_rows(small_world, POLICY, told, 90.0))
     assert [row["decision"] for row in sooner if row["job"] is None] == ["sleep", "cap"]
 

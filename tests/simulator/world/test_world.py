@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_core.power.hardware import shipped_catalogue
-from greensched_policies.costs.capping import FREQUENCY_SENSITIVITIES
 from greensched_simulator.arrays.seeds import stream
 from greensched_simulator.world.scenario_loading import load_scenario, parse_scenario
 from greensched_simulator.world.world import World, build_world, capacity_of
@@ -109,17 +108,6 @@ def test_one_part_drawn_anew_shifts_no_other() -> None:
     assert few.jobs.runtime_s.tolist() == gpus.jobs.runtime_s.tolist()
     assert few.jobs.arrival_s.tolist() == gpus.jobs.arrival_s.tolist()
     assert few.jobs.estimate_s.tolist() != gpus.jobs.estimate_s.tolist()
-
-
-def test_each_job_draws_its_frequency_sensitivity_and_that_shifts_nothing_else() -> None:
-    drawn = world(workload={**SMALL["workload"], "frequency_sensitivity": [0.2, 0.9]})
-    assert set(drawn.jobs.frequency_sensitivity.tolist()) == {0.2, 0.9}
-    usual = world()
-    assert set(usual.jobs.frequency_sensitivity.tolist()) <= set(FREQUENCY_SENSITIVITIES.tolist())
-    same = drawn._replace(jobs=drawn.jobs._replace(
-        frequency_sensitivity=usual.jobs.frequency_sensitivity
-    ))  # fmt: skip
-    assert as_bytes(same) == as_bytes(usual)
 
 
 def test_streams_differ_by_seed_and_purpose() -> None:
