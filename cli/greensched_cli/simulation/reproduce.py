@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Modules of greensched_simulator.reproductions, with TITLE, NEEDS_DATA and reproduce(folder).
 NAMES = (
-    "carbon-scaler", "deeprm", "ecokube", "ecopycsim", "gaia", "gaia-reserved",
+    "archer2", "carbon-scaler", "deeprm", "ecokube", "ecopycsim", "gaia", "gaia-reserved",
     "lets-wait-awhile", "opitz", "zeus",
 )  # fmt: skip
 

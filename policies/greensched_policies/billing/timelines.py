@@ -60,17 +60,18 @@ class Sleeps(NamedTuple):
 
 
 class Caps(NamedTuple):
-    """When nodes were capped, [K]; a power cap holds until the node's next one.
+    """When nodes were capped, [K]; power caps hold until the node's next ones; 1: no cap.
 
     Before its first cap a node has none. A node's caps are in order of time; nodes may be mixed.
     """
 
     node: Integers  # index into the nodes
     from_s: Floats
-    power_cap: Floats  # 1: no cap; see `capping`
+    cpu_frequency: Floats  # share of the highest at which its CPUs run
+    gpu_cap: Floats  # share of each GPU's highest watt limit
 
 
-NO_CAPS = Caps(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+NO_CAPS = Caps(np.zeros(0, np.int64), *(np.zeros(0),) * 3)
 NO_SLEEPS = Sleeps(np.zeros(0, np.int64), *(np.zeros(0),) * 5)
 
 
@@ -226,8 +227,8 @@ def _above_idle(
     idle_w, peak_w = nodes.gpu_idle_w[row], nodes.gpu_peak_w[row]
     if not history.capped.node.size:
         return cpu_w, np.full(cores.shape, (peak_w - idle_w) * model.gpu_ratio)
-    power_cap = power_caps_at(history.capped, times_s)
-    return cpu_w * cpu_power(power_cap), gpu_watts(power_cap, idle_w, peak_w, model.gpu_ratio)
+    cpu_frequency, gpu_cap = power_caps_at(history.capped, times_s)
+    return cpu_w * cpu_power(cpu_frequency), gpu_watts(gpu_cap, idle_w, peak_w, model.gpu_ratio)
 
 
 def joules_of(watts: Floats, pue: Floats, length_s: Floats) -> Floats:
@@ -237,9 +238,11 @@ def joules_of(watts: Floats, pue: Floats, length_s: Floats) -> Floats:
     return joules
 
 
-def power_caps_at(capped: Caps, times_s: Floats) -> Floats:
-    """Return a node's power cap at some times, by its caps; there must be at least one."""
-    return held(steps_at(times_s, capped.from_s), capped.power_cap, before=1.0)
+def power_caps_at(capped: Caps, times_s: Floats) -> tuple[Floats, Floats]:
+    """Return a node's CPU frequency and GPU cap at some times, by its caps, at least one."""
+    steps = steps_at(times_s, capped.from_s)
+    cpu_frequency = held(steps, capped.cpu_frequency, before=1.0)
+    return cpu_frequency, held(steps, capped.gpu_cap, before=1.0)
 
 
 def _without_idling(

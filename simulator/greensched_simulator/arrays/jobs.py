@@ -29,5 +29,6 @@ class JobArrays(NamedTuple):
     leaves_at_s: Floats
     # Row of the world's curves of speed by workers; 0: the number of workers is fixed.
     scaling: Floats
+    frequency_sensitivity: Floats  # share of its run that scales with CPU frequency, 0..1
     data_bytes: Floats  # data that each worker reads; 0: none that lies in a zone
     data_zone: Integers  # the zone in which it lies; unused without data

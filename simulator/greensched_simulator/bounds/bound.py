@@ -243,11 +243,12 @@ def _longest(setting: _Setting) -> Floats:
 
     A job of several workers may run at the speed of the slowest one.
     """
-    slowest = min(group.speed for group in setting.groups)
+    jobs, every = setting.world.jobs, np.arange(setting.world.jobs.workers.size)
+    slowest = np.full(every.size, min(group.speed for group in setting.groups))
     if setting.limits.freedom.cap:
-        slowest *= min(group.slowest for group in setting.groups)
+        slowest *= np.min([group.slowest(jobs, every) for group in setting.groups], axis=0)
     speed = np.array([group.speed for group in setting.groups])[:, None]
-    held_up = np.where(setting.world.jobs.workers > 1.0, speed / slowest, 1.0)
+    held_up = np.where(jobs.workers > 1.0, speed / slowest, 1.0)
     longest: Floats = _repeats(setting) * held_up
     return longest
 

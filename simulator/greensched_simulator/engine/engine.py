@@ -153,13 +153,13 @@ def _close(run: Run) -> tuple[int, int]:
             if job != NOWHERE:
                 return IN_TURN, job
         while counts[STEP] < run.steps_s.size and run.steps_s[counts[STEP]] <= now_s:
-            cluster.cap[CHANGED, :] = 1.0
+            cluster.cap[CHANGED:, :] = 1.0
             counts[STEP] += 1
         counts[IS_OPEN] = UNCAPPED if is_last and cluster.cap.shape[1] > 0 else 0
     if counts[IS_OPEN] == UNCAPPED:
-        node = next_to_cap(cluster) if run.terms.asks_how_fast else NOWHERE
-        if node != NOWHERE:
-            return HOW_FAST, node
+        domain = next_to_cap(cluster) if run.terms.asks_how_fast else NOWHERE
+        if domain != NOWHERE:
+            return HOW_FAST, domain
         if run.terms.asks_how_fast:
             move_ends(run)
         else:

@@ -36,7 +36,8 @@ Ahead = list[tuple[float, float, int, float, int]]
 # Job, node, time of placement, time since which the node slept, start, end, worker, zone of the
 # data, time when the worker was to begin: as `RunSegments`.
 Suspended = list[tuple[int, int, float, float, float, float, int, int, float]]
-CapChanges = list[tuple[float, int, float]]  # time, node, power cap
+# Time, node, CPU frequency and GPU cap.
+CapChanges = list[tuple[float, int, float, float]]
 Broken = list[tuple[int, float, float]]  # node, begin and end of each outage that took place
 
 
@@ -158,7 +159,7 @@ def run_of(given: Given, recorded: Recorded, rules: RuleSet) -> Any:
         given.terms, given.steps_s, outages, rules, recorded,
         initial_events(count), empty_waiting_queue(count), empty_queue(count),
         empty_agenda(count if given.terms.may_suspend else 0),
-        [(0.0, 0, 1.0) for _ in range(0)], [(0, 0.0, 0.0) for _ in range(0)],
+        [(0.0, 0, 1.0, 1.0) for _ in range(0)], [(0, 0.0, 0.0) for _ in range(0)],
         precedence.parents.copy(),
         np.zeros(outages.node.max() + 1 if outages.node.size else 0, np.int64),
         is_plain(given),

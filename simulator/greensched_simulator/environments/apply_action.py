@@ -12,7 +12,7 @@ from greensched_simulator.engine.execution.power_caps import set_power_cap
 from greensched_simulator.engine.queue.deciding import due_or_put_off, keep_start
 from greensched_simulator.engine.state.choices import NOWHERE
 from greensched_simulator.engine.state.starts import Start, as_slots
-from greensched_simulator.environments.episode_parts import CANDIDATES, CAPPED, DUE, JOB
+from greensched_simulator.environments.episode_parts import CANDIDATES, CAPPED, DOMAIN, DUE, JOB
 from greensched_simulator.environments.placing import give_node
 
 
@@ -55,11 +55,11 @@ def _columns_of(table: Floats, count: int) -> SlotColumns:
 
 @fast
 def apply_how_fast(episode: Any, action: int) -> None:
-    """Set a node to the power cap that the agent chose; if it is no candidate, the rule chooses."""
+    """Set the power cap that the agent chose; if it is no candidate, the rule chooses."""
     asked, run, place = episode.shown.asked, episode.run, action
     if place < 0 or place >= asked[CANDIDATES]:
         place = int(np.argmin(run.rules.cap[0](_power_caps_of(episode.power_caps))[0]))
-    set_power_cap(run.events.now_s[0], asked[CAPPED], place, run)
+    set_power_cap(run.events.now_s[0], asked[DOMAIN], asked[CAPPED], place, run)
 
 
 @fast

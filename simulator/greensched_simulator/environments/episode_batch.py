@@ -76,7 +76,7 @@ class EpisodeBatch:
         most = max(table.shape[2] for table in self.tables.values())
         self.context = np.zeros((count, len(CONTEXT_FEATURES)), np.float32)
         self.is_choice = np.zeros((count, most), np.int8)
-        self.asked = np.zeros((count, 7), np.int64)  # see `episodes`
+        self.asked = np.zeros((count, 8), np.int64)  # see `episodes`
         self.rewards = np.zeros((count, 3))  # see `episodes`
         self.world_of = np.zeros(count, np.int64)  # the world of each episode
         self._unbilled = set[int]()  # the episodes that Python must bill when they are over

@@ -22,7 +22,7 @@ from greensched_simulator.engine.state.recorded import Recorded
 
 Bits = npt.NDArray[np.int8]
 
-HEAD, JOB, CANDIDATES, DUE, WORKER, FIRST, CAPPED = range(7)  # places of `asked`
+HEAD, JOB, CANDIDATES, DUE, WORKER, FIRST, CAPPED, DOMAIN = range(8)  # places of `asked`
 GIVEN, PENDING, IN_ALL = range(3)  # places of `reward`
 
 
@@ -35,11 +35,11 @@ class Shown(NamedTuple):
 
     nodes: Singles  # [1,16,N] NODE_FEATURES of the nodes with room
     slots: Singles  # [1,8,S] SLOT_FEATURES of the starts
-    power_caps: Singles  # [1,6,L] POWER_CAP_FEATURES of the node whose power cap is decided
+    power_caps: Singles  # [1,6,L] POWER_CAP_FEATURES of the domain whose power cap is decided
     context: Singles  # [1,8] CONTEXT_FEATURES
     is_choice: Bits  # [max(N,S,L)] 1 for the candidates of the decision
-    # [7] head; job; number of candidates; job whose node is decided next; number of the job's
-    # workers with a node; the first worker's node; node whose power cap is decided
+    # [8] head; job; number of candidates; job whose node is decided next; number of the job's
+    # workers with a node; the first worker's node; node whose power cap is decided, and the domain
     asked: Integers
     reward: Floats  # [3] of the last step; since then; credited so far
 

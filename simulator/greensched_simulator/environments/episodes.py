@@ -47,6 +47,7 @@ from greensched_simulator.environments.apply_action import apply_how_fast, apply
 from greensched_simulator.environments.episode_parts import (
     CANDIDATES,
     CAPPED,
+    DOMAIN,
     DUE,
     GIVEN,
     HEAD,
@@ -134,7 +135,7 @@ def _ask(episode: Any, scratch: Scratch) -> None:
         if job == NOWHERE:
             head, job = _next_asked(episode.run)
         asked[HEAD], asked[JOB], asked[CANDIDATES], asked[DUE] = head, job, 0, NOWHERE
-        asked[CAPPED] = NOWHERE
+        asked[CAPPED] = asked[DOMAIN] = NOWHERE
         if head == OVER:
             break
         if head == HOW_FAST:
@@ -164,11 +165,11 @@ def _next_asked(run: Run) -> tuple[int, int]:
 
 
 @borrowing
-def _ask_how_fast(episode: Any, node: int) -> int:
-    """Show the power caps of a node, and return their number."""
-    asked = episode.shown.asked
-    asked[JOB], asked[CAPPED] = NOWHERE, node
-    observe_power_caps(episode, node, episode.run.events.now_s[0])
+def _ask_how_fast(episode: Any, which: int) -> int:
+    """Show the power caps of a node's domain, 2 · node + domain, and return their number."""
+    asked, domain, node = episode.shown.asked, which % 2, which // 2
+    asked[JOB], asked[CAPPED], asked[DOMAIN] = NOWHERE, node, domain
+    observe_power_caps(episode, domain, node, episode.run.events.now_s[0])
     return POWER_CAPS.size
 
 

@@ -52,11 +52,11 @@ def observe_starts(episode: Any, job: int, now_s: float, count: int) -> None:
 
 
 @fast
-def observe_power_caps(episode: Any, node: int, now_s: float) -> None:
-    """Show the power caps of a node with running jobs."""
-    run, cluster = episode.run, episode.run.cluster
+def observe_power_caps(episode: Any, domain: int, node: int, now_s: float) -> None:
+    """Show the power caps of a domain of a node with running jobs."""
+    run, zone = episode.run, episode.run.cluster.zone[node]
     needed, dirtiness = needed_speeds(now_s, run)[:, node], dirtiness_of(run.grid, now_s)
-    columns = power_caps_seen(node, needed, dirtiness[cluster.zone[node]], cluster, run.terms)
+    columns = power_caps_seen(domain, node, needed, dirtiness[zone], run)
     table = episode.power_caps
     table[0], table[1] = columns.power_cap[0], columns.speed[0]
     table[2], table[3] = columns.power_w[0], columns.kept_awake_w[0]

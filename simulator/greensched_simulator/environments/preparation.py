@@ -152,7 +152,7 @@ def prepared(world: World, policy: Policy, heads: Sequence[Head]) -> Prepared:
 def new_parts(ready: Prepared, shown: Shown) -> Parts:
     """Return the parts of a new episode, which writes its observations to `shown`."""
     world, jobs, count = ready.world, ready.jobs, ready.jobs.arrival_s.size
-    shown.asked[:] = OVER, NOWHERE, 0, NOWHERE, 0, NOWHERE, NOWHERE
+    shown.asked[:] = OVER, NOWHERE, 0, NOWHERE, 0, NOWHERE, NOWHERE, NOWHERE
     shown.reward[:] = 0.0
     most_starts = shown.slots.shape[2]
     cluster = idle_cluster(

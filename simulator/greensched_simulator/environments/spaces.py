@@ -7,7 +7,7 @@ from gymnasium import spaces
 
 from greensched_policies.encoding.observation import CONTEXT_FEATURES
 from greensched_simulator.environments.episode_batch import EpisodeBatch
-from greensched_simulator.environments.episode_parts import CANDIDATES, CAPPED, HEAD, JOB
+from greensched_simulator.environments.episode_parts import CANDIDATES, CAPPED, DOMAIN, HEAD, JOB
 from greensched_simulator.environments.preparation import HEADS, Head
 
 AgentObservation = dict[
@@ -49,6 +49,7 @@ def info_of(batch: EpisodeBatch, place: int) -> dict[str, Any]:
     return {
         "job": int(asked[JOB]),  # -1 for decisions on a power cap, and if the episode is over
         "node": int(asked[CAPPED]),  # whose power cap is decided, else -1
+        "domain": int(asked[DOMAIN]),  # of that node: 0 its CPUs, 1 its GPUs; else -1
         "head": (*HEADS, "over")[asked[HEAD]],
         "candidates": int(asked[CANDIDATES]),
         "world": int(batch.world_of[place]),

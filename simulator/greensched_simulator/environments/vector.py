@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 
 from greensched_core.errors import BadInput
 from greensched_simulator.environments.episode_batch import EpisodeBatch
-from greensched_simulator.environments.episode_parts import CANDIDATES, CAPPED, JOB
+from greensched_simulator.environments.episode_parts import CANDIDATES, CAPPED, DOMAIN, JOB
 from greensched_simulator.environments.preparation import Head
 from greensched_simulator.environments.spaces import (
     AgentObservation,
@@ -127,6 +127,7 @@ class GreenSchedVectorEnv(VectorEnv[AgentObservation, npt.NDArray[Any], npt.NDAr
         return {
             "job": batch.asked[:, JOB].copy(), "_job": known,
             "node": batch.asked[:, CAPPED].copy(), "_node": known,
+            "domain": batch.asked[:, DOMAIN].copy(), "_domain": known,
             "candidates": batch.asked[:, CANDIDATES].copy(), "_candidates": known,
             "world": batch.world_of.copy(), "_world": known,
         }  # fmt: skip

@@ -88,6 +88,7 @@ JOBS = RecordedTable("jobs", "a job; replicas of services have a table of their 
     Column("save_s", NUMBER, "s", "time that saving takes"),
     Column("scaling", WHOLE, WHICH, "row of its curve of throughput by workers, from 1; 0: the "
                                     "number of workers is fixed"),
+    Column("frequency_sensitivity", NUMBER, "1", "share of its run that scales with CPU frequency"),
     Column("data_bytes", NUMBER, "B", "data in a zone that each worker reads"),
     Column("data_zone", WORD, "", "zone in which the data lay at first; empty: no data"),
     Column("ready_s", NUMBER, "s", "time at which it had arrived and all jobs that it waits for "
@@ -137,7 +138,9 @@ DECISIONS = RecordedTable("decisions", "a decision or a failure, in the order of
     Column("until_s", NUMBER, "s", "planned start, for `delay` only"),
     Column("node", WORD, "", "node that it is about, or on which the job runs; empty: none"),
     Column("zone", WORD, "", "grid zone of that node"),
-    Column("power_cap", NUMBER, "1", "of `cap`: share of full power control, 1 is no cap"),
+    Column("cpu_frequency", NUMBER, "1", "of `cap`: share of the highest frequency at which the "
+                                         "CPUs then run, 1 is no cap"),
+    Column("gpu_cap", NUMBER, "1", "of `cap`: share of each GPU's highest limit, 1 is no cap"),
 ))  # fmt: skip
 NODE_HOURS = RecordedTable("node-hours", "an hour of a node; they add up to the bill", (
     *_RUN,

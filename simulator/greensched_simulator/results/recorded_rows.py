@@ -118,8 +118,8 @@ def decision_rows(
     kinds, caps = _times_jobs_and_nodes(world, schedule, until_s), schedule.caps
     at_s, job, node = (np.concatenate(column) for column in zip(*kinds, strict=True))
     word = np.repeat(np.arange(len(kinds)), [times_s.size for times_s, _, _ in kinds])
-    power_cap = np.full(at_s.size, np.nan)
-    power_cap[at_s.size - caps.power_cap.size :] = caps.power_cap
+    capped = np.full((2, at_s.size), np.nan)
+    capped[:, at_s.size - caps.node.size :] = caps.cpu_frequency, caps.gpu_cap
     order = np.argsort(at_s, kind="stable")
     for part in _parts(job.size):
         at = order[part]
@@ -130,7 +130,8 @@ def decision_rows(
             "decision": _words(word[at], _DECISIONS),
             "until_s": np.where(delaying, schedule.planned_s[chosen], np.nan),
             **_places(world, node[at], node[at] >= 0),
-            "power_cap": power_cap[at],
+            "cpu_frequency": capped[0, at],
+            "gpu_cap": capped[1, at],
         }
         yield _table(DECISIONS, world, policy, columns)
 

@@ -105,7 +105,7 @@ def _most_there(
     speed[is_replica(jobs)[left]] = min(group.speed, 1.0)
     runtime_s = (jobs.runtime_s[left] * scaled.most_work + restarts_s * scaled.workers) / speed
     wakes_j = group.wake_joules + group.saved_watts * _longest_awake_s(world, group)
-    alone_j = group.saved_watts * runtime_s / group.slowest + wakes_j * (1.0 + restarts)
+    alone_j = group.saved_watts * runtime_s / group.slowest(jobs, left) + wakes_j * (1.0 + restarts)
     # Each of several workers may keep its node idle until the last worker's node is awake.
     idle_s = np.where(is_alone, 0.0, world.nodes.wake_s.max())
     idle_s = (idle_s + most_moving_s(world.links, jobs)[left]) * (1.0 + restarts)

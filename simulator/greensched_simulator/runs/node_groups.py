@@ -4,14 +4,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.costs.capping import POWER_CAPS, cpu_power, cpu_speed, gpu_speed, gpu_watts
-from greensched_policies.costs.cost import CURVE_POINTS, Floats
+from greensched_policies.costs.capping import (
+    POWER_CAPS,
+    cpu_power,
+    cpu_speed,
+    frequency_within,
+    gpu_speed,
+    gpu_watts,
+)
+from greensched_policies.costs.cost import CURVE_POINTS, Floats, Integers
 from greensched_policies.costs.sleeping import SleepColumns
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.runs.sleep_tables import sleep_columns
 from greensched_simulator.world.world import World
 
 _EPSILON = 1e-9  # rounding error of sums of floats, as a share of a capacity
+# Frequencies at which the least joules are looked for where any may be set. Between two of them it
+# is at most one part in a million less.
+_FREQUENCIES = 513
 
 
 class AlikeNodes(NamedTuple):
@@ -21,29 +31,42 @@ class AlikeNodes(NamedTuple):
     capacity: tuple[float, float, float]  # cores, bytes and GPUs of all its nodes
     largest: tuple[float, float, float]  # of one node
     speed: float
-    # Least and most per core requested, at the meter. If nodes are capped, the joules of work that
-    # takes a second at full speed.
-    watts_per_core: tuple[tuple[float, float], tuple[float, float]]  # of jobs without, with GPUs
+    # By CPU frequency, [F]: the share of the highest, and the least and most watts per core
+    # requested, at the meter.
+    frequencies: Floats
+    watts_per_core: tuple[Floats, Floats]
     steepest_watts_per_core: float  # the most that one core more can add, however full the node
-    watts_per_gpu: tuple[float, float]  # least and most
+    watts_per_gpu: tuple[float, float]  # least joules of a second's work, and most watts
     # Least and most per core and per GPU of work whose length does not depend on the speed.
     staying_watts_per_core: tuple[float, float]
     staying_watts_per_gpu: tuple[float, float]
-    slowest: float  # speed under the deepest cap, relative to no cap
+    # Under the deepest caps that any policy may set.
+    slowest_frequency: float
+    slowest_gpu: float  # speed, relative to no cap
     saved_watts: float  # of one empty node at the meter while it sleeps; 0 if it cannot
     wake_joules: float  # at the meter, to wake it, above the joules of sleeping on
 
     def watts(self, jobs: JobArrays, job: int) -> tuple[float, float]:
-        """Return the least and the most watts that a job adds here."""
+        """Return the least and the most watts that a job adds here.
+
+        If nodes are capped, they are the joules of work that takes a second at full speed. CPUs and
+        GPUs take the least each at its own cap; the slower of them can only prolong the other.
+        """
         workers = jobs.workers[job]
         cores, gpus = workers * jobs.cpu_cores[job], workers * jobs.gpus[job]
-        low, high = (
-            cores * core_w + gpus * gpu_w
-            for core_w, gpu_w in zip(
-                self.watts_per_core[int(gpus > 0)], self.watts_per_gpu, strict=True
-            )
-        )
-        return low, high
+        least_w, most_w = self.watts_per_core
+        speed = cpu_speed(self.frequencies, jobs.frequency_sensitivity[job])
+        low = cores * (least_w / speed).min() + gpus * self.watts_per_gpu[0]
+        if self.frequencies.size == 1:
+            return float(low), float(cores * most_w[0] + gpus * self.watts_per_gpu[1])
+        high = cores * most_w.max() + gpus * self.watts_per_gpu[1]
+        return float(low), float(high / self.slowest(jobs, np.array([job]))[0])
+
+    def slowest(self, jobs: JobArrays, some: Integers) -> Floats:
+        """Return the speeds of some jobs under the deepest caps, relative to no cap."""
+        speed = cpu_speed(self.slowest_frequency, jobs.frequency_sensitivity[some])
+        found: Floats = np.where(jobs.gpus[some] > 0.0, np.minimum(speed, self.slowest_gpu), speed)
+        return found
 
     def staying_watts(self, jobs: JobArrays, job: int) -> tuple[float, float]:
         """Return the least and the most watts that a replica adds here, at any speed."""
@@ -87,28 +110,29 @@ def _group(
     curve, points = world.curve_watts[start : start + CURVE_POINTS], np.linspace(0, 1, CURVE_POINTS)
     reached = points < world.utilisation_ratio
     loads = np.append(points[1:][reached[1:]], world.utilisation_ratio)
-    above_w = np.outer(cpu_power(power_caps), np.interp(loads, points, curve) - curve[0]) + saved_w
-    per_core = above_w / loads * world.utilisation_ratio / cores * pue
     gpu = (nodes.gpu_idle_w[first], nodes.gpu_peak_w[first], world.gpu_ratio)
-    capped_speeds = np.stack(
-        [cpu_speed(power_caps), gpu_speed(power_caps, *gpu)]
-    )  # of jobs without and with GPUs
-    without, with_ = (per_core / capped_speed[:, None] for capped_speed in capped_speeds)
+    deepest = float(POWER_CAPS.min())
+    slowest = float(frequency_within(deepest)) if world.caps_package_power else deepest
+    frequencies = power_caps
+    if world.caps_package_power and power_caps.size > 1:  # any frequency down to the slowest
+        frequencies = np.linspace(1.0, slowest, _FREQUENCIES)
+    above_w = np.outer(cpu_power(frequencies), np.interp(loads, points, curve) - curve[0]) + saved_w
+    per_core = above_w / loads * world.utilisation_ratio / cores * pue
     staying_w = gpu_watts(power_caps, *gpu) * pue
-    gpu_w = staying_w / capped_speeds[1]
     steepest = float(np.diff(curve)[reached[:-1]].max()) * (CURVE_POINTS - 1)  # watts per full load
-    deepest = min(cpu_speed(POWER_CAPS).min(), gpu_speed(POWER_CAPS, *gpu).min())
     return AlikeNodes(
         int(nodes.zone[first]),
         (total[0], total[1], total[2]),
         (largest[0], largest[1], largest[2]),
         float(nodes.speed[first]),
-        (_span(without), _span(with_)),
+        frequencies,
+        (per_core.min(axis=1), per_core.max(axis=1)),
         steepest * world.utilisation_ratio / cores * pue,
-        _span(gpu_w),
+        (float((staying_w / gpu_speed(power_caps, *gpu)).min()), float(staying_w.max())),
         _span(per_core),
         _span(staying_w),
-        float(deepest),
+        slowest,
+        float(gpu_speed(POWER_CAPS, *gpu).min()),
         saved_w * pue,
         wake_j * pue,
     )

@@ -60,7 +60,8 @@ class _Pieces(NamedTuple):
     cpu_cores: Floats  # requested
     gpus: Floats
     is_empty: npt.NDArray[np.bool_]
-    power_cap: Floats  # 1 without a cap
+    cpu_frequency: Floats  # share of the highest; 1 without a cap
+    gpu_cap: Floats
     is_off: npt.NDArray[np.bool_]  # asleep, waking or failed
     sleep_w: Floats  # without PUE
     wake_w: Floats
@@ -139,20 +140,20 @@ def _pieces(
         at, time_s, length_s,
         np.where(is_empty, 0.0, running(jobs.cpu_cores[ran.job], no_watts, no_watts)),
         np.where(is_empty, 0.0, running(jobs.gpus[ran.job], no_watts, no_watts)),
-        is_empty, _power_caps(schedule.caps, at, time_s), is_off,
+        is_empty, *_power_caps(schedule.caps, at, time_s), is_off,
         np.where(is_off, running(none, sleeps.sleep_w, no_watts), 0.0),
         np.where(is_off, running(none, no_watts, sleeps.wake_w), 0.0),
     )  # fmt: skip
 
 
-def _power_caps(caps: Caps, at: Integers, time_s: Floats) -> Floats:
-    """Return the power caps of nodes at times; nodes, and the times of each, are ascending."""
-    power_cap = np.ones(at.size)
+def _power_caps(caps: Caps, at: Integers, time_s: Floats) -> tuple[Floats, Floats]:
+    """Return the nodes' CPU frequencies and GPU caps; nodes, and the times of each, ascend."""
+    found = np.ones((2, at.size))
     for node in np.unique(caps.node):
         of_node = caps.node == node
         here = slice(*np.searchsorted(at, (node, node + 1)))
-        power_cap[here] = power_caps_at(Caps._make(each[of_node] for each in caps), time_s[here])
-    return power_cap
+        found[:, here] = power_caps_at(Caps._make(each[of_node] for each in caps), time_s[here])
+    return found[0], found[1]
 
 
 def _sleeps_within(sleeps: Sleeps, nodes: Integers, until_s: float) -> Sleeps:
@@ -247,12 +248,12 @@ def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...
     cpu_w = load_watts(
         model.curve_watts, curve, pieces.cpu_cores, nodes.cpu_capacity[at], model.utilisation_ratio
     )
-    gpu_w = gpu_watts(pieces.power_cap, nodes.gpu_idle_w[at], nodes.gpu_peak_w[at], model.gpu_ratio)
+    gpu_w = gpu_watts(pieces.gpu_cap, nodes.gpu_idle_w[at], nodes.gpu_peak_w[at], model.gpu_ratio)
     idle_w = idle_watts(world)[at]
     if model.empty_nodes_sleep:
         idle_w = np.where(pieces.is_empty, 0.0, idle_w)
     idle_w = np.where(pieces.is_off, 0.0, idle_w)
-    active_w = cpu_w * cpu_power(pieces.power_cap) + pieces.gpus * gpu_w
+    active_w = cpu_w * cpu_power(pieces.cpu_frequency) + pieces.gpus * gpu_w
     return active_w, idle_w, pieces.sleep_w, pieces.wake_w
 
 

@@ -150,5 +150,5 @@ def _caps(changes: CapChanges) -> Caps:
     """Return when nodes were capped, in order of time."""
     if not changes:
         return NO_CAPS
-    times_s, nodes, power_caps = (np.array(column) for column in zip(*changes, strict=True))
-    return Caps(nodes, times_s, power_caps)
+    times_s, nodes, *power_caps = (np.array(column) for column in zip(*changes, strict=True))
+    return Caps(nodes, times_s, *power_caps)

@@ -149,7 +149,7 @@ def _changes(
         ready_s, end_s = float(ran.start_s[run_segment]) + startup_s, float(ran.end_s[run_segment])
         if ready_s >= end_s:
             continue
-        steps = list(_capped_speeds(world, schedule, int(node), bool(world.jobs.gpus[job] > 0)))
+        steps = list(_capped_speeds(world, schedule, int(node), int(job)))
         speed = float(service.speed[node])
         capped_speed = next(found for at_s, found in reversed(steps) if at_s <= ready_s)
         yield ready_s, 1.0, speed * capped_speed
@@ -161,13 +161,14 @@ def _changes(
 
 
 def _capped_speeds(
-    world: World, schedule: Schedule, node: int, on_gpus: bool
+    world: World, schedule: Schedule, node: int, job: int
 ) -> Iterator[tuple[float, float]]:
-    """Yield the time from which a node runs at a speed, and the speed; the first has no cap."""
+    """Yield the time from which a node runs a job at a speed, and the speed; the first: no cap."""
     yield -np.inf, 1.0
-    caps, nodes = schedule.caps, world.nodes
+    caps, nodes, jobs = schedule.caps, world.nodes, world.jobs
+    gpu = (nodes.gpu_idle_w[node], nodes.gpu_peak_w[node], world.gpu_ratio)
     for change in np.flatnonzero(caps.node == node):
-        power_cap = float(caps.power_cap[change])
-        gpu = (nodes.gpu_idle_w[node], nodes.gpu_peak_w[node], world.gpu_ratio)
-        capped_speed = gpu_speed(power_cap, *gpu) if on_gpus else cpu_speed(power_cap)
-        yield float(caps.from_s[change]), float(capped_speed)
+        speed = float(cpu_speed(caps.cpu_frequency[change], jobs.frequency_sensitivity[job]))
+        if jobs.gpus[job] > 0.0:
+            speed = min(speed, float(gpu_speed(caps.gpu_cap[change], *gpu)))
+        yield float(caps.from_s[change]), speed

@@ -300,6 +300,7 @@ def terms_of(world: World, policy: Policy) -> RunConfig:
         goes_on=placing.goes_on,
         may_reject=policy.when in MAY_REJECT,
         may_suspend=may_suspend(world, policy),
+        caps_package_power=world.caps_package_power,
         scaling=world.scaling if policy.pause in SCALE_RULES else NO_SCALING,
         links=world.links,
     )

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
+from greensched_policies.costs.capping import FREQUENCY_SENSITIVITIES
 from greensched_simulator.policy import Able
 from greensched_simulator.scenario.cluster import Cluster
 from greensched_simulator.scenario.fields import (
@@ -296,6 +297,13 @@ class ScenarioWorkload(ScenarioPart):
         default=[],
         description="Kinds of jobs whose workers policies may scale; a job is of at most one kind.",
     )
+    frequency_sensitivity: list[Annotated[float, Field(ge=0, le=1)]] = Field(
+        default=FREQUENCY_SENSITIVITIES.tolist(),
+        min_length=1,
+        description="Share of a job's run that scales with CPU frequency, each value equally "
+        "likely. The default is what nine programs measured on ARCHER2. Matters only under power "
+        "caps.",
+    )
     data: list[DataKind] = Field(
         default=[], description="Kinds of data that jobs read; a job reads at most one kind."
     )
@@ -320,6 +328,11 @@ class Assumptions(ScenarioPart):
     )
     gpu_ratio: float = Field(
         default=0.6, ge=0, le=1, description="Share of a GPU's range of power that a job uses."
+    )
+    cpu_caps: Literal["frequency", "package-power"] = Field(
+        default="frequency",
+        description="What power caps of CPUs limit: their frequency, or the watts of their "
+        "packages above idle, which CPUs below full load may not reach.",
     )
     empty_nodes_sleep: bool = Field(default=False, description="Empty nodes draw nothing.")
     share_gpus: bool = Field(

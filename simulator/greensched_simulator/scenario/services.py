@@ -159,6 +159,13 @@ class Service(ScenarioPart):
     )
     objective: Objective = Field(description="Latency objective.")
     replica: Replica = Field(description="Resources and capacity of one replica.")
+    frequency_sensitivity: float = Field(
+        default=0.43,
+        ge=0,
+        le=1,
+        description="Share of a request's time that scales with CPU frequency. The default is the "
+        "mean of what was measured for jobs. Matters only under power caps.",
+    )
     autoscaler: Autoscaler = Field(
         default=Autoscaler(), description="Chooses the number of replicas."
     )

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from greensched_policies.costs.capping import FREQUENCY_SENSITIVITIES
 from greensched_policies.costs.scaling import NO_SCALING
 from greensched_simulator.testing.small_worlds import (
     GIB,
@@ -50,9 +51,13 @@ def random_world(
     asleep = bool(dice.random() < 0.3) if sleeps is None else sleeps
     weather = dice.uniform(0.8, 1.3, (2, 9)).tolist() if dice.random() < 0.5 else None
     after = _make_more_of(jobs, nodes, kind, np.random.default_rng([seed, 1]))
+    capping = np.random.default_rng([seed, 2])
+    for job in jobs:
+        job["frequency_sensitivity"] = float(capping.choice(FREQUENCY_SENSITIVITIES))
     world = make_world(
         jobs, nodes, grids, empty_nodes_sleep=asleep, weather=weather, after=after,
         scaling=_CURVES if "elastic" in kind else NO_SCALING,
+        caps_package_power=bool(capping.random() < 0.3),
     )  # fmt: skip
     if "failures" in kind:
         spans = dice.uniform(0.0, 3.0, (len(nodes), 2)).cumsum(axis=1).tolist()

@@ -12,7 +12,12 @@ import numpy.typing as npt
 
 from greensched_policies.billing.supply import Battery
 from greensched_policies.billing.timelines import NO_CAPS, NO_SLEEPS, Caps, Sleeps
-from greensched_policies.costs.capping import cpu_power, cpu_speed, gpu_speed, gpu_watts
+from greensched_policies.costs.capping import (
+    cpu_power,
+    cpu_speed,
+    gpu_speed,
+    gpu_watts,
+)
 from greensched_policies.costs.cost import Floats, Integers, NodeColumns, curve_table
 from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.encoding.weights import Weights
@@ -52,7 +57,8 @@ _NODE = {"cpu_capacity": 10.0, "memory_capacity": 64 * GIB, "gpu_capacity": 0.0,
 _JOB = {"arrival_s": 0.0, "runtime_s": 3600.0, "estimate_s": math.nan, "cpu_cores": 1.0,
         "memory_bytes": GIB, "gpus": 0.0, "workers": 1.0, "deadline_s": math.inf,
         "startup_s": 0.0, "save_every_s": math.inf, "save_s": 0.0,
-        "leaves_at_s": math.inf, "scaling": 0.0, "data_bytes": 0.0, "data_zone": 0}  # fmt: skip
+        "leaves_at_s": math.inf, "scaling": 0.0, "frequency_sensitivity": 0.5,
+        "data_bytes": 0.0, "data_zone": 0}  # fmt: skip
 
 
 class Extras(TypedDict, total=False):
@@ -63,6 +69,7 @@ class Extras(TypedDict, total=False):
     empty_nodes_sleep: bool
     scaling: Floats
     links: Floats
+    caps_package_power: bool
 
 
 _USUAL: Extras = {
@@ -71,6 +78,7 @@ _USUAL: Extras = {
     "empty_nodes_sleep": False,
     "scaling": NO_SCALING,
     "links": NO_LINKS,
+    "caps_package_power": False,
 }
 
 
@@ -261,19 +269,18 @@ def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
     runs = (ran.start_s <= at_s) & (at_s < ran.end_s)
     machines, model = world.nodes, cost_model(world)
     active, idle, asleep, waking = np.zeros((4, machines.zone.size))
-    sleeps, away, caps = schedule.sleeps, schedule.outages, schedule.caps
+    sleeps, away = schedule.sleeps, schedule.outages
     for node in range(machines.zone.size):
         here = runs & (ran.node == node)
         jobs = ran.job[here]
         curve = world.curve_watts.reshape(-1, 11)[int(machines.curve_class[node])]
-        set_by_now = np.flatnonzero((caps.node == node) & (caps.from_s <= at_s))
-        power_cap = float(caps.power_cap[set_by_now[-1]]) if set_by_now.size else 1.0
+        cpu_frequency, gpu_cap = _caps_at(schedule, node, at_s)
         cores = world.jobs.cpu_cores[jobs].sum() * model.utilisation_ratio
         load = min(cores / machines.cpu_capacity[node], 1.0)
         gpu = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], model.gpu_ratio)
-        gpu_w = float(gpu_watts(power_cap, *gpu))
+        gpu_w = float(gpu_watts(gpu_cap, *gpu))
         active[node] = np.interp(load, np.linspace(0.0, 1.0, 11), curve) - curve[0]
-        active[node] *= cpu_power(power_cap)
+        active[node] *= cpu_power(cpu_frequency)
         active[node] += world.jobs.gpus[jobs].sum() * gpu_w
         off = (sleeps.node == node) & (sleeps.asleep_s <= at_s) & (at_s < sleeps.awake_s)
         if off.any():
@@ -315,13 +322,23 @@ def bytes_of(schedule: Schedule) -> bytes:
 
 def _capped_speed(world: World, schedule: Schedule, run_segment: int, at_s: float) -> float:
     """Return the speed of a worker's node under its power cap right after `at_s`."""
-    caps, machines, node = schedule.caps, world.nodes, schedule.run_segments.node[run_segment]
-    set_by_now = np.flatnonzero((caps.node == node) & (caps.from_s <= at_s))
-    power_cap = float(caps.power_cap[set_by_now[-1]]) if set_by_now.size else 1.0
+    machines, node = world.nodes, int(schedule.run_segments.node[run_segment])
+    job = schedule.run_segments.job[run_segment]
+    cpu_frequency, gpu_cap = _caps_at(schedule, node, at_s)
     gpu = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], world.gpu_ratio)
-    has_gpus = world.jobs.gpus[schedule.run_segments.job[run_segment]] > 0
-    capped_speed = gpu_speed(power_cap, *gpu) if has_gpus else cpu_speed(power_cap)
-    return float(capped_speed) * float(machines.speed[node])
+    speed = float(cpu_speed(cpu_frequency, world.jobs.frequency_sensitivity[job]))
+    if world.jobs.gpus[job] > 0:
+        speed = min(speed, float(gpu_speed(gpu_cap, *gpu)))
+    return speed * float(machines.speed[node])
+
+
+def _caps_at(schedule: Schedule, node: int, at_s: float) -> tuple[float, float]:
+    """Return a node's CPU frequency and GPU cap right after `at_s`."""
+    caps = schedule.caps
+    set_by_now = np.flatnonzero((caps.node == node) & (caps.from_s <= at_s))
+    if not set_by_now.size:
+        return 1.0, 1.0
+    return float(caps.cpu_frequency[set_by_now[-1]]), float(caps.gpu_cap[set_by_now[-1]])
 
 
 def _weather(world: World, at_s: float) -> Floats:

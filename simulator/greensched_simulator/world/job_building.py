@@ -283,6 +283,9 @@ def _finished(
         save_s=np.where(can_stop, suspend.saving, 0.0),
         leaves_at_s=np.full(count, math.inf),
         scaling=curves_of(workload, can_stop & (draft.workers == 1.0), seed),
+        frequency_sensitivity=stream(seed, "jobs/frequency_sensitivity").choice(
+            workload.frequency_sensitivity, count
+        ),
         data_bytes=data_bytes,
         data_zone=data_zone,
     )

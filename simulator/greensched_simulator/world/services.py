@@ -170,6 +170,7 @@ def _rows(service: Service, lives: _Lives) -> JobArrays:
         save_s=np.zeros(count),
         leaves_at_s=lives.end_s,
         scaling=np.zeros(count),
+        frequency_sensitivity=np.full(count, service.frequency_sensitivity),
         data_bytes=np.zeros(count),
         data_zone=np.zeros(count, np.int64),
     )

@@ -56,6 +56,7 @@ class World(NamedTuple):
     scaling: Floats = NO_SCALING  # of elastic jobs, by the row that each names
     outages: Outages = NO_OUTAGES  # of the nodes that are awake then
     links: Floats = NO_LINKS  # [4,Z,Z] between zones, if any job has data: see `moving`
+    caps_package_power: bool = False  # CPU caps limit watts of packages, else frequency
 
 
 class NamedNodes(NamedTuple):
@@ -105,6 +106,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
         scaling=scaling_of(scenario.workload),
         outages=outages_of(scenario.cluster.nodes, seed, horizon_s),
         links=links_of(scenario),
+        caps_package_power=assumed.cpu_caps == "package-power",
     )
 
 

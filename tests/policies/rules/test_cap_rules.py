@@ -6,19 +6,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_policies.costs.capping import (
+    EXPECTED_SENSITIVITY,
     GPU_DRAW,
     GPU_SPEED,
     POWER_CAPS,
+    VOLTAGE_FLOOR,
     CapColumns,
     cpu_power,
     cpu_speed,
+    frequency_within,
     gpu_speed,
     gpu_watts,
 )
 from greensched_policies.rules.catalogue import CAP_RULES
 from greensched_simulator.reproductions.zeus import PUBLISHED
 
-# What a node takes at each power cap if its CPUs add 100 W and half of a run scales with frequency.
+# What a node takes at each power cap if its CPUs add 100 W.
 POWER_W = 100.0 * cpu_power(POWER_CAPS)
 ALL = np.ones((1, POWER_CAPS.size))
 
@@ -30,37 +33,60 @@ def chosen(
     deadlines.
     """
     seen = CapColumns(
-        POWER_CAPS[None, :], cpu_speed(POWER_CAPS)[None, :], POWER_W[None, :], awake_w * ALL,
+        POWER_CAPS[None, :], cpu_speed(POWER_CAPS, EXPECTED_SENSITIVITY)[None, :],
+        POWER_W[None, :], awake_w * ALL,
         np.where(POWER_CAPS[None, :] >= in_time_from, 1.0, 0.0), dirtiness * ALL,
     )  # fmt: skip
     return float(POWER_CAPS[np.argmin(CAP_RULES[rule](seen)[0])])
 
 
 def test_without_a_cap_nothing_changes() -> None:
-    assert POWER_CAPS[0] == cpu_speed(POWER_CAPS)[0] == cpu_power(POWER_CAPS)[0] == 1.0
+    assert POWER_CAPS[0] == cpu_speed(POWER_CAPS, 0.3)[0] == cpu_power(POWER_CAPS)[0] == 1.0
     assert gpu_speed(1.0, 50.0, 400.0, 0.6) == 1.0
     assert gpu_watts(1.0, 50.0, 400.0, 0.6) == 0.6 * 350.0
 
 
-def test_half_the_frequency_takes_a_quarter_of_the_watts_and_two_thirds_of_the_speed() -> None:
-    assert cpu_power(np.array([0.5])).tolist() == [0.25]
-    assert cpu_speed(np.array([0.5])).tolist() == [pytest.approx(2 / 3)]
+@pytest.mark.parametrize(("sensitivity", "speed"), [
+    pytest.param(0.0, 1.0, id="waits-for-memory-only"),
+    pytest.param(0.5, 2 / 3, id="half-of-the-run-scales"),
+    pytest.param(1.0, 0.5, id="all-of-it-scales"),
+])  # fmt: skip
+def test_the_speed_at_half_the_frequency(sensitivity: float, speed: float) -> None:
+    assert float(cpu_speed(0.5, sensitivity)) == pytest.approx(speed)
+
+
+@pytest.mark.parametrize(("power_cap", "clocked", "watts"), [
+    pytest.param(0.8, 1.0, 0.8**3, id="the-cube-while-the-voltage-falls"),
+    pytest.param(0.7, 1.0, 0.7**3, id="at-the-floor"),
+    pytest.param(0.35, 1.0, 0.7**3 / 2, id="half-the-frequency-below-it-half-the-watts"),
+    pytest.param(0.35, 0.8, 0.8 * 0.7**3 / 2 + 0.2, id="the-rest-has-its-own-clock"),
+    pytest.param(0.5, 0.0, 1.0, id="nothing-follows-the-clock"),
+])  # fmt: skip
+def test_clocked_watts_follow_frequency_and_voltage(
+    power_cap: float, clocked: float, watts: float
+) -> None:
+    assert float(cpu_power(power_cap, clocked)) == pytest.approx(watts)
 
 
 @pytest.mark.parametrize(("power_cap", "energy"), [
-    pytest.param(0.7, 0.750, id="a-quarter-less-at-70-percent"),
-    pytest.param(0.5, 0.656, id="a-third-less-at-50-percent"),
+    pytest.param(0.7, 0.717, id="28-percent-less-at-70-percent"),
+    pytest.param(0.5, 0.782, id="22-percent-less-at-50-percent"),
 ])  # fmt: skip
 def test_what_a_cap_saves_of_a_full_servers_energy_for_the_same_work(
     power_cap: float, energy: float
 ) -> None:
-    """With idle watts of a quarter of the peak, as SPECpower's of recent years.
-
-    At half of the frequency a quarter of what lies above idle, for half as long again:
-    (0.25 + 0.75 · 0.25) · 1.5.
-    """
-    found = (0.25 + 0.75 * cpu_power(power_cap)) / cpu_speed(power_cap)
+    """With idle watts of a quarter of the peak, as SPECpower's of recent years."""
+    found = (0.25 + 0.75 * cpu_power(power_cap)) / cpu_speed(power_cap, EXPECTED_SENSITIVITY)
     assert float(found) == pytest.approx(energy, abs=0.001)
+
+
+@given(st.floats(0.1, VOLTAGE_FLOOR), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+def test_below_the_floor_work_that_scales_fully_takes_more_energy_the_slower_it_runs(
+    power_cap: float, deeper: float, clocked: float
+) -> None:
+    slower = power_cap * (0.5 + 0.5 * deeper)
+    energy = [cpu_power(each, clocked) / cpu_speed(each, 1.0) for each in (power_cap, slower)]
+    assert energy[1] >= energy[0] * (1.0 - 1e-12)
 
 
 @pytest.mark.parametrize(("power_cap", "watts", "speed"), [
@@ -88,39 +114,60 @@ def test_the_gpus_curve_is_near_each_of_those_that_were_measured() -> None:
             assert np.interp(power, GPU_DRAW, GPU_SPEED) == pytest.approx(throughput, abs=points)
 
 
-@given(st.floats(0.5, 1.0), st.floats(10.0, 100.0), st.floats(1.5, 20.0), st.floats(0.2, 1.0))
-def test_a_deeper_cap_never_takes_more_watts_nor_more_energy_nor_is_faster(
-    power_cap: float, idle_w: float, peak_by_idle: float, ratio: float
+@pytest.mark.parametrize(("limit", "frequency"), [
+    pytest.param(1.2, 1.0, id="above-what-the-work-draws"),
+    pytest.param(1.0, 1.0, id="just-what-it-draws"),
+    pytest.param(0.6, 0.5 ** (1 / 3), id="the-voltage-falls-too"),
+    pytest.param(0.2 + 0.8 * 0.343 / 2, 0.35, id="below-the-voltage-floor"),
+    pytest.param(0.2, 0.0, id="all-of-it-for-watts-that-follow-no-clock"),
+    pytest.param(0.1, 0.0, id="not-even-enough-for-these"),
+])  # fmt: skip
+def test_package_watts_allow_a_frequency(limit: float, frequency: float) -> None:
+    assert float(frequency_within(limit, 0.8)) == pytest.approx(frequency, abs=1e-6)
+
+
+@given(st.floats(0.05, 1.0), st.floats(0.05, 1.0))
+def test_a_limit_of_what_a_frequency_draws_allows_that_frequency(
+    frequency: float, clocked: float
 ) -> None:
-    gpu = (idle_w, idle_w * peak_by_idle, ratio)
-    for deeper in (power_cap, power_cap - 0.05):
-        assert gpu_watts(deeper, *gpu) <= gpu_watts(power_cap, *gpu)
-        assert gpu_speed(deeper, *gpu) <= gpu_speed(power_cap, *gpu) <= 1.0
-        assert gpu_speed(deeper, *gpu) > 0.0
-    assert cpu_power(power_cap) / cpu_speed(power_cap) <= 1.0
+    found = frequency_within(cpu_power(frequency, clocked), clocked)
+    assert float(found) == pytest.approx(frequency, rel=1e-6)
+
+
+@given(
+    st.floats(0.5, 1.0), st.floats(10.0, 100.0), st.floats(1.5, 20.0), st.floats(0.2, 1.0),
+    st.floats(0.0, 1.0),
+)  # fmt: skip
+def test_a_deeper_cap_never_takes_more_watts_nor_is_faster(
+    power_cap: float, idle_w: float, peak_by_idle: float, ratio: float, share: float
+) -> None:
+    gpu, deeper = (idle_w, idle_w * peak_by_idle, ratio), power_cap - 0.05
+    assert gpu_watts(deeper, *gpu) <= gpu_watts(power_cap, *gpu)
+    assert 0.0 < gpu_speed(deeper, *gpu) <= gpu_speed(power_cap, *gpu) <= 1.0
+    assert 0.0 < cpu_power(deeper, share) <= cpu_power(power_cap, share) <= 1.0
+    assert 0.0 < cpu_speed(deeper, share) <= cpu_speed(power_cap, share) <= 1.0
 
 
 @pytest.mark.parametrize(("rule", "power_cap"), [
     pytest.param("full-speed", 1.0, id="full-speed"),
     pytest.param("cap-60", 0.6, id="always-60"),
-    pytest.param("cap-frugal", 0.5, id="the-deepest-takes-the-least"),
+    pytest.param("cap-frugal", 0.6, id="below-the-voltage-floor-little-is-saved"),
     pytest.param("cap-when-dirty", 1.0, id="clean"),
 ])  # fmt: skip
 def test_each_rule_chooses_its_power_cap(rule: str, power_cap: float) -> None:
     assert chosen(rule) == power_cap
 
 
-def test_slow_work_keeps_a_node_awake_so_that_the_deepest_cap_is_not_the_frugal_one() -> None:
-    """(100 power cap² + 100 W) / speed: 187.5 W at half, 181.3 at 60 %, 180.9 at 70 %, 184.5 at
-    80.
-    """
+def test_slow_work_keeps_a_node_awake_so_that_a_lesser_cap_is_the_frugal_one() -> None:
+    """Watts with the 100 W, by speed: 184.5 at 60 %, 174.5 at 70 %, 178.2 at 80 %."""
     assert chosen("cap-frugal", awake_w=100.0) == 0.7
 
 
-@pytest.mark.parametrize("rule", ["cap-frugal", "cap-when-dirty"])
+@pytest.mark.parametrize(("rule", "lowest"), [("cap-frugal", 0.6), ("cap-when-dirty", 0.5)])
 @pytest.mark.parametrize("in_time_from", [0.5, 0.7, 1.0])
-def test_deadlines_limit_the_cap(rule: str, in_time_from: float) -> None:
-    assert chosen(rule, in_time_from=in_time_from, dirtiness=1.5) == in_time_from
+def test_deadlines_limit_the_cap(rule: str, lowest: float, in_time_from: float) -> None:
+    found = chosen(rule, in_time_from=in_time_from, dirtiness=1.5)
+    assert found == max(lowest, in_time_from)
 
 
 @pytest.mark.parametrize("rule", ["cap-frugal", "cap-when-dirty"])

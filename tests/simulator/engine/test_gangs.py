@@ -132,7 +132,7 @@ def test_a_gang_that_is_suspended_leaves_all_its_nodes_and_resumes_on_as_many() 
 def test_a_cap_on_one_node_slows_all_workers() -> None:
     gang = {"cpu_cores": 5.0, "workers": 3.0, "deadline_s": 9 * HOUR}
     schedule = ran(make_world([gang], [{}, {}]), "run-now+cap-60")
-    assert (schedule.caps.power_cap == 0.6).all()
+    assert (schedule.caps.cpu_frequency == 0.6).all()
     assert np.unique(schedule.run_segments.end_s).size == 1
     assert schedule.end_s[0] > HOUR
 

@@ -150,7 +150,7 @@ def test_easy_plans_alike_whether_or_not_nodes_could_be_capped(kind: str, seed: 
     )
     world = world._replace(grids=grids)
     plain, capped = (simulate(world, policy_named(f"easy{cap}")) for cap in ("", "+cap-when-dirty"))
-    assert capped.caps.power_cap.size == 0
+    assert capped.caps.node.size == 0
     np.testing.assert_allclose(capped.start_s, plain.start_s, atol=1e-6, rtol=0.0)
 
 

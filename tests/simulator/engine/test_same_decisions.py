@@ -19,13 +19,8 @@ from greensched_extender.rows import Rows
 from greensched_extender.scoring import Appraisal, ScoringAssumptions, ZoneMeans, appraise
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.view import View
-from greensched_policies.costs.capping import (
-    CapColumns,
-    cpu_power,
-    cpu_speed,
-    gpu_speed,
-    gpu_watts,
-)
+from greensched_policies.costs import capping
+from greensched_policies.costs.capping import CapColumns
 from greensched_policies.costs.cost import (
     CostModel,
     Floats,
@@ -197,10 +192,12 @@ def test_what_a_cap_does_is_the_same_compiled(seed: int) -> None:
     dice = np.random.default_rng(seed)
     power_cap, idle_w = float(dice.uniform(0.3, 1.0)), float(dice.uniform(0.0, 80.0))
     gpu = (power_cap, idle_w, idle_w + float(dice.uniform(0.0, 600.0)), float(dice.random()))
-    for function in (gpu_speed, gpu_watts):
+    for function in (capping.gpu_speed, capping.gpu_watts):
         assert compiled(function)(*gpu) == pytest.approx(float(function(*gpu)), rel=DOUBLE)
-    for of in (cpu_speed, cpu_power):
-        assert compiled(of)(power_cap) == pytest.approx(float(of(power_cap)), rel=DOUBLE)
+    share = float(dice.random())
+    for of in (capping.cpu_speed, capping.cpu_power, capping.frequency_within):
+        found = compiled(of)(power_cap, share)
+        assert found == pytest.approx(float(of(power_cap, share)), rel=DOUBLE)
 
 
 @pytest.mark.parametrize("name", WHERE_RULES)

@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_policies.costs.capping import POWER_CAPS, CapColumns, cpu_power, cpu_speed
+from greensched_policies.costs.capping import (
+    EXPECTED_SENSITIVITY,
+    POWER_CAPS,
+    CapColumns,
+    cpu_power,
+    cpu_speed,
+    gpu_speed,
+)
 from greensched_policies.costs.cost import WorkloadColumns
 from greensched_policies.encoding.observation import (
     GPUS,
@@ -55,7 +62,7 @@ def test_the_node_on_which_a_job_starts_is_asked_for_and_its_power_cap_lengthens
     assert questions == [(-1, 0, POWER_CAPS.size)]
     ran = env.schedule()
     assert (ran.caps.from_s.tolist(), ran.caps.node.tolist()) == ([0.0], [0])
-    assert ran.caps.power_cap.tolist() == [0.5]
+    assert ran.caps.cpu_frequency.tolist() == [0.5]
     assert ran.end_s[0] == pytest.approx(1.5 * HOUR)  # half of a run scales with frequency
 
 
@@ -65,7 +72,7 @@ def test_another_power_cap_midway_moves_the_end_of_what_runs_there() -> None:
     assert [node for _, node, _ in questions] == [0, 0, 0]
     # At two thirds of its speed it did 20 minutes of work in the first half hour.
     assert env.schedule().end_s.tolist() == pytest.approx([HOUR / 2 + 2 / 3 * HOUR, 1.5 * HOUR])
-    assert env.schedule().caps.power_cap.tolist() == [0.5, 1.0]
+    assert env.schedule().caps.cpu_frequency.tolist() == [0.5, 1.0]
 
 
 def test_all_busy_nodes_are_asked_for_where_a_grid_changes() -> None:
@@ -78,9 +85,24 @@ def test_all_busy_nodes_are_asked_for_where_a_grid_changes() -> None:
     assert env.schedule().end_s.tolist() == pytest.approx([7 / 6 * HOUR, 1.25 * HOUR])
 
 
+def test_the_used_gpus_of_a_node_are_asked_for_after_its_cpus() -> None:
+    """The CPUs stay at full speed; a limit of half of 400 W leaves 150 of 280 W above idle."""
+    node = {"gpu_capacity": 2.0, "gpu_idle_w": 50.0, "gpu_peak_w": 400.0}
+    env = GreenSchedEnv([make_world([{"gpus": 1.0}], [node])], "run-now+spread", "how_fast")
+    _, told = env.reset(seed=0)
+    found = [(told["node"], told["domain"])]
+    _, _, _, _, told = env.step(FULL)
+    found.append((told["node"], told["domain"]))
+    *_, told = env.step(HALF)
+    assert (found, told["head"], told["domain"]) == ([(0, 0), (0, 1)], "over", -1)
+    ran = env.schedule()
+    assert (ran.caps.cpu_frequency.tolist(), ran.caps.gpu_cap.tolist()) == ([1.0], [0.5])
+    assert ran.end_s[0] == pytest.approx(HOUR / float(gpu_speed(0.5, 50.0, 400.0, 0.8)))
+
+
 def test_who_answers_no_power_cap_gets_that_of_the_cap_rule() -> None:
     _, env = asked(make_world([{}]), [POWER_CAPS.size], "run-now+cap-60")
-    assert env.schedule().caps.power_cap.tolist() == [0.6]
+    assert env.schedule().caps.cpu_frequency.tolist() == [0.6]
 
 
 def test_power_caps_are_seen_by_their_watts_speeds_and_deadlines() -> None:
@@ -89,14 +111,14 @@ def test_power_caps_are_seen_by_their_watts_speeds_and_deadlines() -> None:
     env = GreenSchedEnv([world], "run-now", "how_fast")
     seen, _ = env.reset(seed=0)
     power_cap = dict(zip(POWER_CAP_FEATURES, seen["candidates"].T, strict=True))
-    watts, speed = cpu_power(POWER_CAPS), np.asarray(cpu_speed(POWER_CAPS))
+    watts, speed = cpu_power(POWER_CAPS), cpu_speed(POWER_CAPS, EXPECTED_SENSITIVITY)
     np.testing.assert_allclose(power_cap["power"], watts / watts.mean(), rtol=1e-6)
     joules = watts / speed
     np.testing.assert_allclose(power_cap["energy"], joules / joules.mean(), rtol=1e-6)
     np.testing.assert_allclose(power_cap["power_cap"], POWER_CAPS, rtol=1e-6)
     np.testing.assert_allclose(power_cap["speed"], speed, rtol=1e-6)
-    # At 60 % the hour takes 1.33.
-    assert power_cap["keeps_deadlines"].tolist() == [1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
+    # At 70 % the hour may take 1.43, if all of it scales with frequency.
+    assert power_cap["keeps_deadlines"].tolist() == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
     assert power_cap["dirtiness"].tolist() == [1.0] * POWER_CAPS.size
     context = seen["context"]
     assert context[LOG_RUNTIME] == pytest.approx(np.log(2.0))

@@ -146,7 +146,7 @@ def test_a_node_that_sleeps_and_wakes_has_decisions_of_its_own(small_world: Worl
     told = held(small_world, sleeps=Sleeps(
         np.array([1, 0]), *(np.array(pair) for pair in ((60.0, 90.0), (1500.0, np.inf),
                                                         (1800.0, np.inf), (5.0, 5.0), (99.0, 99.0)))
-    ), caps=Caps(np.array([1]), np.array([1800.0]), np.array([0.7])))  # fmt: skip
+    ), caps=Caps(np.array([1]), np.array([1800.0]), np.array([0.7]), np.array([1.0])))  # fmt: skip
     found = rows(decision_rows(small_world, POLICY, told, 9000.0))
     assert [(row["at_s"], row["job"], row["decision"], row["node"]) for row in found] == [
         (0.0, "first", "delay", None),
@@ -156,7 +156,8 @@ def test_a_node_that_sleeps_and_wakes_has_decisions_of_its_own(small_world: Worl
         (1800.0, "first", "place", "node-1"),
         (1800.0, None, "cap", "node-1"),
     ]
-    assert [row["power_cap"] for row in found] == [None] * 5 + [0.7]
+    assert [row["cpu_frequency"] for row in found] == [None] * 5 + [0.7]
+    assert [row["gpu_cap"] for row in found] == [None] * 5 + [1.0]
     sooner = rows(decision_rows(small_world, POLICY, told, 90.0))
     assert [row["decision"] for row in sooner if row["job"] is None] == ["sleep", "cap"]
 
@@ -194,7 +195,11 @@ def test_node_hours_add_up_to_the_bill(
         )
     )
     capped = np.sort(np.array(capped_s))
-    caps = Caps(np.ones(capped.size, np.int64), capped, np.array([0.5, 0.8, 0.6])[: capped.size])
+    caps = Caps(
+        np.ones(capped.size, np.int64),
+        capped,
+        *np.array([[0.5, 0.8, 0.6], [1.0, 0.7, 0.9]])[:, : capped.size],
+    )
     schedule = in_one_piece(start, end, np.array(node), sleeps, caps)
     bill = bill_of(world, schedule, until_s)
     parts = list(node_hours(world, schedule, until_s))

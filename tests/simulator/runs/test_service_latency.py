@@ -83,9 +83,9 @@ def test_on_a_faster_node_requests_take_less() -> None:
 
 def test_a_cap_makes_requests_slower_from_when_it_holds() -> None:
     world = world_of([1.0], [(0.0, HOUR)])
-    caps = Caps(np.array([0]), np.array([HOUR / 4]), np.array([0.6]))
+    caps = Caps(np.array([0]), np.array([HOUR / 4]), np.array([0.6]), np.array([1.0]))
     found = told(world, ran(world, [0.0], [HOUR], [0], caps))
-    slow = float(cpu_speed(0.6))
+    slow = float(cpu_speed(0.6, 0.5))
     late = 0.25 * late_of_one(1.0) + 0.75 * late_of_one(1.0, slow)
     assert found.in_time[0] == pytest.approx(3600 * (1 - late), rel=1e-3)
 

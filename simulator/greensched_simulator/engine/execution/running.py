@@ -26,7 +26,6 @@ from greensched_simulator.engine.state.cluster import ClusterState, is_empty
 from greensched_simulator.engine.state.gpu_shares import give_gpus, take_gpus
 from greensched_simulator.engine.state.power_states import awake_from_s, fall_empty, wake
 from greensched_simulator.engine.state.progress import (
-    CHANGED,
     FULL_SPEED,
     LEFT_S,
     PAUSE_AT_S,
@@ -36,6 +35,7 @@ from greensched_simulator.engine.state.progress import (
     WORK_S,
     expected_left_s,
     leaves_s,
+    mark_changed,
     speed_of,
     until_s,
 )
@@ -118,8 +118,7 @@ def ready_s(job: int, node: int, now_s: float, run: Run) -> float:
 @inlined
 def _wake_for(node: int, now_s: float, cluster: ClusterState) -> float:
     """Wake a node for a new worker; return since when it slept, NaN if it was awake."""
-    if cluster.cap.shape[1] > 0:
-        cluster.cap[CHANGED, node] = 1.0
+    mark_changed(node, cluster)
     return wake(cluster.sleep, node, is_empty(cluster, node), now_s)
 
 
@@ -170,8 +169,7 @@ def leave_nodes(job: int, now_s: float, run: Run) -> None:
     cluster, recorded = run.cluster, run.recorded
     for worker in range(workers_of(job, recorded)):
         node = node_of(job, worker, recorded)
-        if cluster.cap.shape[1] > 0:
-            cluster.cap[CHANGED, node] = 1.0
+        mark_changed(node, cluster)
         give_room(job, node, gpus_of(job, worker, recorded), run)
         if cluster.pods[node] == 0:
             fall_empty(cluster.sleep, node, now_s)

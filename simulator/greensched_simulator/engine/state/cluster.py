@@ -27,7 +27,7 @@ class ClusterState(NamedTuple):
     nodes: Floats  # [8,N] rows as `cost` names them; never changes
     zone: Integers  # [N] never changes
     sleep: Floats  # [6,N] see `power_states`; [6,0] where no node ever sleeps
-    cap: Floats  # [4,N] see `progress`; [4,0] without power caps
+    cap: Floats  # [5,N] see `progress`; [5,0] without power caps
     cpu_free: Floats  # [N] cores not requested
     memory_free: Floats  # [N] bytes not requested
     gpu_free: Floats  # [N] GPUs not requested
@@ -94,7 +94,7 @@ def idle_cluster(
         nodes=table,
         zone=nodes.zone,
         sleep=sleep,
-        cap=np.repeat([[1.0], [1.0], [1.0], [0.0]], count if capped else 0, axis=1),
+        cap=np.repeat([[1.0], [1.0], [1.0], [0.0], [0.0]], count if capped else 0, axis=1),
         cpu_free=cpu_free,
         memory_free=nodes.memory_capacity.copy(),
         gpu_free=nodes.gpu_capacity.copy(),

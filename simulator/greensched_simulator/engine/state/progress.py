@@ -9,9 +9,10 @@ suspended job starts up again and goes on with the unsaved work.
 
 import numpy as np
 
+from greensched_policies.costs.capping import CPU, GPU, cpu_speed
 from greensched_policies.costs.cost import CORE_SPEED, Floats
 from greensched_simulator.arrays.jobs import JobArrays
-from greensched_simulator.compiling.compiled import borrowing, fast, inlined
+from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.engine.state.cluster import ClusterState
 
 # Rows of the table, [11,J].
@@ -26,14 +27,18 @@ FULL_SPEED, SPEED = 8, 9  # of its slowest worker: without power caps, and now
 WANTED = 10  # workers that an elastic job should have from its next start on
 ROWS = 11
 
-# Rows of the cluster's table of caps, [4,N]. CHANGED is 1 where a power cap must be chosen, and
-# MOVED where the cap changed and the ends of the node's jobs must be updated.
-POWER_CAP, CPU_SPEED_AT_CAP, GPU_SPEED_AT_CAP, CHANGED = range(4)
+# Rows of the cluster's table of caps, [5,N]. CPU is the share of the highest frequency at which the
+# CPUs run, and GPU the cap of the GPUs. CHANGED + CPU and CHANGED + GPU are 1 where the domain's
+# power cap must be chosen, and MOVED where it changed and the ends of the node's jobs must be
+# updated.
+GPU_SPEED_AT_CAP, CHANGED = 2, 3
 MOVED = 2.0
 
 # A job that outlasts its estimate is expected to take this much longer.
 _LEAST_LEFT_S = 60.0
 _ROUNDING_S = 1e-6
+
+_cpu_speed = compiled(cpu_speed, inlined)
 
 
 @fast
@@ -49,13 +54,25 @@ def nothing_done(jobs: JobArrays, is_tracked: bool) -> Floats:
 
 @inlined
 def speed_of(job: int, node: int, jobs: JobArrays, cluster: ClusterState) -> float:
-    """Return how fast a job runs on a node at its power cap, relative to the reference core."""
+    """Return how fast a job runs on a node at its power caps, relative to the reference core.
+
+    The slower of CPUs and GPUs holds up a job that uses both.
+    """
     speed = cluster.nodes[CORE_SPEED, node]
     if cluster.cap.shape[1] == 0:
         return float(speed)
-    return float(
-        speed * cluster.cap[GPU_SPEED_AT_CAP if jobs.gpus[job] > 0.0 else CPU_SPEED_AT_CAP, node]
-    )
+    capped = _cpu_speed(cluster.cap[CPU, node], jobs.frequency_sensitivity[job])
+    if jobs.gpus[job] > 0.0:
+        capped = min(capped, cluster.cap[GPU_SPEED_AT_CAP, node])
+    return float(speed * capped)
+
+
+@inlined
+def mark_changed(node: int, cluster: ClusterState) -> None:
+    """Mark a node, where nodes are capped, as one whose power caps must be chosen."""
+    if cluster.cap.shape[1] > 0:
+        cluster.cap[CHANGED + CPU, node] = 1.0
+        cluster.cap[CHANGED + GPU, node] = 1.0
 
 
 @inlined

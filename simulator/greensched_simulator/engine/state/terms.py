@@ -21,5 +21,6 @@ class RunConfig(NamedTuple):
     may_reject: bool = False  # whether the `when` rule may return infinite costs
     may_suspend: bool = False  # whether the `pause` rule may suspend jobs
     asks_how_fast: bool = False  # whether an agent chooses the power caps of nodes
+    caps_package_power: bool = False  # CPU caps limit watts of packages, else frequency
     scaling: Floats = NO_SCALING  # speed by workers; NO_SCALING if the policy does not scale jobs
     links: Floats = NO_LINKS  # between zones: see `moving`
