@@ -75,6 +75,7 @@ def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
         ("jobs done", _of_all(outcome)),
         ("work done, core-h", large(outcome.work_core_h)),
         ("  GPU-h", large(outcome.work_gpu_h)),
+        ("  GiB-h of memory", large(outcome.work_memory_gib_h)),
         (
             "deadlines met",
             f"{count(outcome.deadlines_met)} of {count(outcome.deadlines)}, {count(missed)} missed",

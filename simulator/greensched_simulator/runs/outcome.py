@@ -13,7 +13,8 @@ from greensched_simulator.arrays.precedence import earliest_ready_s, ready_s
 from greensched_simulator.runs.charges import charge_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.service_latency import latency_of
-from greensched_simulator.runs.simulation import bill_of, zone_balances
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, zone_balances
+from greensched_simulator.runs.utilisation import utilisation_of
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
@@ -22,6 +23,7 @@ from greensched_simulator.world.world import World
 SLOWDOWN_BOUND_S = 10.0
 _EPSILON = 1e-9  # rounding error of sums of floats, as a share of a capacity
 _SECONDS_PER_HOUR = 3600.0
+_BYTES_PER_GIB = 2.0**30
 
 
 @dataclass(frozen=True)
@@ -37,14 +39,28 @@ class Outcome(BillTotal):
     jobs_done: int  # within the window
     work_core_h: float  # of the reference core, done
     work_gpu_h: float  # of GPUs at the reference core's speed, done
+    work_memory_gib_h: float  # held for as long, done
     deadlines: int  # jobs that have one
     deadlines_met: int
+    completion_mean_s: float  # of `completions_s`
+    completion_median_s: float
+    completion_p95_s: float
+    completion_p99_s: float
+    makespan_s: float  # from the first arrival of a job to the last end of one; 0 if none ended
+    throughput_jobs_per_h: float  # jobs done over the makespan; 0 if none ended
     wait_mean_s: float  # of `waits_s`; until the window's end for jobs that never ran
     wait_p95_s: float
     slowdown_mean: float  # of `slowdowns`
     slowdown_p95: float
     fairness: float  # of the slowdowns, by `jain_index`
+    cpu_utilisation_mean: float  # see `Utilisation`
+    cpu_utilisation_peak: float
+    memory_utilisation_mean: float
+    memory_utilisation_peak: float
+    gpu_utilisation_mean: float
+    gpu_utilisation_peak: float
     billed_s: float
+    billed_alone_s: float  # what `billed_s` were without the other schedules that it includes
     jobs_never_ran: int
     energy_charged_j: float  # for those; 0 if all ran: see `charges`
     cost_charged: float
@@ -85,26 +101,15 @@ class Outcome(BillTotal):
 
 def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> Outcome:
     """Return the figures of a schedule and its bill."""
-    jobs, total, charge = world.jobs, total_bill(bill), charge_of(world, schedule, until_s)
-    is_job, latency = ~is_replica(jobs), latency_of(world, schedule)
-    is_done = is_job & (schedule.end_s <= until_s + ROUNDING_S)
-    worker_h = jobs.runtime_s[is_done] / _SECONDS_PER_HOUR * jobs.workers[is_done]
-    served = _served_at_least(world, schedule, until_s)
-    wait_s, slowdown = served.wait_s[is_job], served.slowdown[is_job]
+    is_job, latency = ~is_replica(world.jobs), latency_of(world, schedule)
+    charge = charge_of(world, schedule, until_s)
     return Outcome(
-        jobs=int(is_job.sum()),
-        jobs_done=int(is_done.sum()),
-        work_core_h=float((jobs.cpu_cores[is_done] * worker_h).sum()),
-        work_gpu_h=float((jobs.gpus[is_done] * worker_h).sum()),
-        deadlines=int(np.isfinite(jobs.deadline_s).sum()),
-        deadlines_met=int((is_done & meets_deadline(world, schedule)).sum()),
-        **vars(total),
-        wait_mean_s=float(wait_s.mean()),
-        wait_p95_s=float(np.quantile(wait_s, 0.95)),
-        slowdown_mean=float(slowdown.mean()),
-        slowdown_p95=float(np.quantile(slowdown, 0.95)),
-        fairness=jain_index(slowdown),
+        **_work(world, schedule, until_s)._asdict(),
+        **vars(total_bill(bill)),
+        **_times(world, schedule, until_s)._asdict(),
+        **utilisation_of(world, schedule, until_s)._asdict(),
         billed_s=until_s,
+        billed_alone_s=billed_until_s(world, schedule),
         jobs_never_ran=int((is_job & np.isnan(schedule.start_s)).sum()),
         energy_charged_j=charge.energy_j,
         cost_charged=charge.cost,
@@ -119,6 +124,73 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
         failures=int((schedule.outages.asleep_s < until_s).sum()),
         jobs_stopped=len(stops_by_failures(schedule)),
         **_supplied(world, schedule, until_s)._asdict(),
+    )
+
+
+class _Work(NamedTuple):
+    """Jobs and their work, named as in `Outcome`."""
+
+    jobs: int
+    jobs_done: int
+    work_core_h: float
+    work_gpu_h: float
+    work_memory_gib_h: float
+    deadlines: int
+    deadlines_met: int
+    makespan_s: float
+    throughput_jobs_per_h: float
+
+
+def _work(world: World, schedule: Schedule, until_s: float) -> _Work:
+    jobs = world.jobs
+    is_job = ~is_replica(jobs)
+    is_done = is_job & (schedule.end_s <= until_s + ROUNDING_S)
+    worker_h = jobs.runtime_s[is_done] / _SECONDS_PER_HOUR * jobs.workers[is_done]
+    first_s, last_s = jobs.arrival_s[is_job].min(), np.nanmax(schedule.end_s[is_job], initial=0.0)
+    makespan_s = max(float(last_s - first_s), 0.0)
+    return _Work(
+        jobs=int(is_job.sum()),
+        jobs_done=int(is_done.sum()),
+        work_core_h=float((jobs.cpu_cores[is_done] * worker_h).sum()),
+        work_gpu_h=float((jobs.gpus[is_done] * worker_h).sum()),
+        work_memory_gib_h=float((jobs.memory_bytes[is_done] * worker_h).sum()) / _BYTES_PER_GIB,
+        deadlines=int(np.isfinite(jobs.deadline_s).sum()),
+        deadlines_met=int((is_done & meets_deadline(world, schedule)).sum()),
+        makespan_s=makespan_s,
+        throughput_jobs_per_h=(
+            float(is_done.sum()) / makespan_s * _SECONDS_PER_HOUR if makespan_s else 0.0
+        ),
+    )
+
+
+class _Times(NamedTuple):
+    """How long jobs took and waited, named as in `Outcome`."""
+
+    completion_mean_s: float
+    completion_median_s: float
+    completion_p95_s: float
+    completion_p99_s: float
+    wait_mean_s: float
+    wait_p95_s: float
+    slowdown_mean: float
+    slowdown_p95: float
+    fairness: float
+
+
+def _times(world: World, schedule: Schedule, until_s: float) -> _Times:
+    is_job, served = ~is_replica(world.jobs), _served_at_least(world, schedule, until_s)
+    completion_s, wait_s, slowdown = (each[is_job] for each in served)
+    median_s, p95_s, p99_s = np.quantile(completion_s, (0.5, 0.95, 0.99)).tolist()
+    return _Times(
+        float(completion_s.mean()),
+        median_s,
+        p95_s,
+        p99_s,
+        float(wait_s.mean()),
+        float(np.quantile(wait_s, 0.95)),
+        float(slowdown.mean()),
+        float(np.quantile(slowdown, 0.95)),
+        jain_index(slowdown),
     )
 
 
@@ -188,6 +260,15 @@ def ready_from_s(world: World, schedule: Schedule) -> Floats:
     return ready_s(world.precedence, world.jobs.arrival_s, schedule.end_s)
 
 
+def completions_s(world: World, schedule: Schedule) -> Floats:
+    """Return each job's completion time, from its arrival to its end, [J]; NaN: it never ended.
+
+    Unlike wait and slowdown, it includes the time until the jobs that it waits for have ended.
+    """
+    completion_s: Floats = schedule.end_s - world.jobs.arrival_s
+    return completion_s
+
+
 def slowdowns(world: World, schedule: Schedule) -> Floats:
     """Return each job's bounded slowdown, [J]; NaN if it never ended.
 
@@ -230,23 +311,26 @@ def jain_index(values: Floats) -> float:
 
 
 class _Served(NamedTuple):
-    """Wait and slowdown of each job, [J]."""
+    """Completion time, wait and slowdown of each job, [J]."""
 
+    completion_s: Floats
     wait_s: Floats
     slowdown: Floats
 
 
 def _served_at_least(world: World, schedule: Schedule, until_s: float) -> _Served:
-    """Return wait and slowdown; jobs that never ran count as started when the window ends.
+    """Return the times of all jobs; those that never ran count as started when the window ends.
 
     A job whose predecessor never ran counts as ready at the earliest time possible.
     """
-    shortest_s = shortest_runtimes_s(world)
-    first_s = earliest_ready_s(world.precedence, world.jobs.arrival_s, shortest_s)
+    arrival_s, shortest_s = world.jobs.arrival_s, shortest_runtimes_s(world)
+    first_s = earliest_ready_s(world.precedence, arrival_s, shortest_s)
     ready = ready_from_s(world, schedule)
-    waited_s = np.maximum(until_s - np.where(np.isnan(ready), first_s, ready), 0.0)
+    from_s = np.where(np.isnan(ready), first_s, ready)
+    waited_s = np.maximum(until_s - from_s, 0.0)
     slowed = np.maximum((waited_s + shortest_s) / np.maximum(shortest_s, SLOWDOWN_BOUND_S), 1.0)
-    wait_s, slowdown = waits_s(world, schedule), slowdowns(world, schedule)
-    return _Served(
-        np.where(np.isnan(wait_s), waited_s, wait_s), np.where(np.isnan(slowdown), slowed, slowdown)
+    own = (completions_s(world, schedule), waits_s(world, schedule), slowdowns(world, schedule))
+    least = (from_s + waited_s + shortest_s - arrival_s, waited_s, slowed)
+    return _Served._make(
+        np.where(np.isnan(each), at_least, each) for each, at_least in zip(own, least, strict=True)
     )
