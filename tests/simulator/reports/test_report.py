@@ -190,7 +190,7 @@ def test_a_page_without_javascript_says_what_is_missing_and_where_it_is(
 ) -> None:
     page = page_of(finished(THREE))
     (told,) = re.findall("<noscript>(.*?)</noscript>", page)
-    assert "need JavaScript" in told and "the folder plots" in told
+    assert "need JavaScript" in told and "in plots/, as pictures" in told
 
 
 def test_a_word_of_a_head_is_parted_only_where_there_is_no_room(finished: Finished) -> None:

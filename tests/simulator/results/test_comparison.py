@@ -125,7 +125,7 @@ def test_a_policy_differs_from_itself_by_exactly_nothing(figure: ComparedFigure)
 
 
 def test_without_a_baseline_nothing_is_compared() -> None:
-    with pytest.raises(BadInput, match="name a baseline"):
+    with pytest.raises(BadInput, match="no baseline to compare with: name one"):
         difference(ENERGY, Results((NOW,), None, (1,), {NOW: (outcome(),)}), NOW)
 
 
