@@ -131,7 +131,7 @@ def _compared(run: FinishedRun, views: Views, look: Mapping[Policy, Look]) -> It
             paragraph(how_compared(results)),
             paragraph(how_long_billed(results)),
             table(change_rows(results)),
-            plots(change_figures(views.changes)),
+            plots(change_figures(views)),
         )
         shares = captured_rows(results)
         if shares[1:]:
@@ -156,8 +156,9 @@ def _against_each_other(views: Views, look: Mapping[Policy, Look], currency: str
         "Carbon against delay, missed deadlines and cost",
         paragraph(
             "Points at the lower left are best. A filled point: no other policy is better in "
-            "both. Hover over a point for its policy and figures. Where a few outliers would "
-            "squeeze all others, the scale is stretched around most points: read the ticks."
+            "both; a policy that does less work than the baseline never is. Hover over a point for "
+            "its policy and figures. Where a few outliers would squeeze all others, the scale is "
+            "stretched around most points: read the ticks."
         ),
         key(_key(views, look)),
         plots(pareto_figures(views, look, currency)),

@@ -1,6 +1,6 @@
 """The values of a report's plots, read from a run's folder."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from greensched_simulator.results.comparison import (
     ComparedFigure,
     Results,
     difference,
+    does_less,
     mean_outcome,
 )
 from greensched_simulator.results.run_folder import FinishedRun
@@ -55,6 +56,7 @@ class Point(NamedTuple):
     wait_h: float
     slowdown: float
     missed: float
+    does_less: bool = False  # work than the baseline
 
 
 class HourlyValues(NamedTuple):
@@ -75,6 +77,7 @@ class Views(NamedTuple):
     """The values of all plots of a report."""
 
     changes: Sequence[Changes]  # none without a baseline
+    do_less: Collection[Policy]  # policies that did less work than the baseline
     points: Sequence[Point]
     marked: Sequence[Policy]  # with distinct colours in plots
     power: Mapping[Policy, HourlyValues]  # kW, with the first seed
@@ -88,6 +91,7 @@ def views_of(run: FinishedRun) -> Views:
     shown = points(results)
     return Views(
         changes(results) if results.baseline else (),
+        [policy for policy in results.policies if does_less(results, policy)],
         shown,
         marked(results, shown),
         power(run),
@@ -97,8 +101,12 @@ def views_of(run: FinishedRun) -> Views:
 
 
 def drawn_first(results: Results) -> list[Policy]:
-    """Return the policies to draw if there is no room for all: baseline and least carbon."""
-    least = min(results.policies, key=lambda each: mean_outcome(results.outcomes[each]).carbon_g)
+    """Return the policies to draw if there is no room for all: baseline and least carbon.
+
+    A policy that did less work than the baseline is not drawn as the one of least carbon.
+    """
+    whole = [policy for policy in results.policies if not does_less(results, policy)]
+    least = min(whole, key=lambda each: mean_outcome(results.outcomes[each]).carbon_g)
     return [each for each in dict.fromkeys((results.baseline, least)) if each is not None]
 
 
@@ -125,7 +133,7 @@ def points(results: Results) -> list[Point]:
         found.append(
             Point(
                 policy, mean.carbon_g / 1e3, mean.cost, mean.wait_mean_s / SECONDS_PER_HOUR,
-                mean.slowdown_mean, missed,
+                mean.slowdown_mean, missed, does_less(results, policy),
             )
         )  # fmt: skip
     return found
@@ -145,10 +153,12 @@ def against(shown: Sequence[Point], currency: str) -> Mapping[str, str]:
 def front(shown: Sequence[Point], other: str) -> list[Point]:
     """Return the points that no other point beats in both carbon and `other`, by carbon.
 
-    `other` is a field of the points; of equal points the first is kept.
+    `other` is a field of the points; of equal points the first is kept. What did less work than the
+    baseline beats nothing.
     """
     kept: list[Point] = []
-    for point in sorted(shown, key=lambda each: (each.carbon_kg, getattr(each, other))):
+    whole = [point for point in shown if not point.does_less]
+    for point in sorted(whole, key=lambda each: (each.carbon_kg, getattr(each, other))):
         if not kept or getattr(point, other) < getattr(kept[-1], other):
             kept.append(point)
     return kept

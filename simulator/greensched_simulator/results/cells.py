@@ -61,14 +61,17 @@ def change_text(percent: ConfidenceInterval) -> str:
     return f"{shown} %" if math.isnan(half) else f"{shown} ±{half:.1f} %"
 
 
-def tone_of(change: ConfidenceInterval) -> Tone:
-    """Return "better" or "worse" if the interval excludes zero, else ""; less is better."""
+def tone_of(change: ConfidenceInterval, *, does_less: bool = False) -> Tone:
+    """Return "better" or "worse" if the interval excludes zero, else ""; less is better.
+
+    A policy that `does_less` work than the baseline is never better.
+    """
     if change.high < 0:
-        return "better"
+        return "" if does_less else "better"
     return "worse" if change.low > 0 else ""
 
 
-def change_cell(percent: ConfidenceInterval) -> Cell:
-    """Return a change with its interval, marked as better or worse unless it is shown as 0.0."""
+def change_cell(percent: ConfidenceInterval, *, does_less: bool = False) -> Cell:
+    """Return a change with its interval, marked as `tone_of` says unless it is shown as 0.0."""
     text = change_text(percent)
-    return Cell(text, "" if text.startswith("0.0 ") else tone_of(percent))
+    return Cell(text, "" if text.startswith("0.0 ") else tone_of(percent, does_less=does_less))

@@ -73,6 +73,15 @@ LATE = ComparedFigure(
 MISSED = ComparedFigure(
     "deadlines_missed", lambda outcome: outcome.deadlines - outcome.deadlines_met
 )
+NEVER_RAN = ComparedFigure("jobs_never_ran", lambda outcome: outcome.jobs_never_ran)
+# What a run did; more is better. Requests are expected values, whose rounding is no difference.
+_DONE: tuple[Callable[[Outcome], float], ...] = (
+    lambda outcome: outcome.jobs_done,
+    lambda outcome: outcome.work_core_h,
+    lambda outcome: outcome.work_gpu_h,
+    lambda outcome: outcome.work_memory_gib_h,
+    lambda outcome: round(outcome.requests - outcome.requests_turned_away),
+)
 
 
 def compare(
@@ -126,6 +135,18 @@ def difference(figure: ComparedFigure, results: Results, policy: Policy) -> Diff
     with np.errstate(all="ignore"):
         percent = np.where(base == 0.0, np.nan, 100.0 * (own - base) / np.abs(base))
     return Difference(interval(own - base), interval(percent))
+
+
+def does_less(results: Results, policy: Policy) -> bool:
+    """Return whether a policy did less work of any kind than the baseline, with any seed.
+
+    Jobs, hours of cores, GPUs and memory, and answered requests each count by themselves: what a
+    policy saves by leaving some of them undone is no saving. False without a baseline.
+    """
+    if results.baseline is None:
+        return False
+    pairs = zip(results.outcomes[policy], results.outcomes[results.baseline], strict=True)
+    return any(done(ours) < done(theirs) for ours, theirs in pairs for done in _DONE)
 
 
 def captured(figure: ComparedFigure, results: Results, policy: Policy) -> ConfidenceInterval:

@@ -30,6 +30,7 @@ from greensched_simulator.results.comparison import (
     LATE,
     MARGINAL,
     MISSED,
+    NEVER_RAN,
     SLOWDOWN,
     WAIT,
     ComparedFigure,
@@ -37,9 +38,16 @@ from greensched_simulator.results.comparison import (
     Results,
     captured,
     difference,
+    does_less,
     mean_outcome,
 )
-from greensched_simulator.results.levers import LEVERS, levers_of, parts, with_all_combinations
+from greensched_simulator.results.levers import (
+    LEVERS,
+    levers_of,
+    parts,
+    parts_do_less,
+    with_all_combinations,
+)
 from greensched_simulator.results.optional_metrics import (
     failure_rows,
     in_time,
@@ -160,10 +168,10 @@ def taken_rows(results: Results, currency: str) -> list[Row]:
 def change_rows(results: Results) -> list[Row]:
     """Return a head and a line for each policy: missed deadlines and changes.
 
-    With services, also late requests.
+    With services, also late requests; if any job never ran, also those.
     """
     compared = _compared(results)
-    losses = (("deadlines\nmissed", MISSED), *_late(results))
+    losses = (*_never_ran(results), ("deadlines\nmissed", MISSED), *_late(results))
     names = (name for name, _ in (*losses, *compared))
     rows: list[Row] = [("policy", *names)]
     for policy in results.policies:
@@ -171,9 +179,21 @@ def change_rows(results: Results) -> list[Row]:
         if policy == results.baseline:
             rows.append((policy.label, *lost, *("baseline" for _ in compared)))
             continue
-        changes = (difference(figure, results, policy).percent for _, figure in compared)
-        rows.append((policy.label, *lost, *map(change_cell, changes)))
+        changes = (changed_cell(figure, results, policy) for _, figure in compared)
+        rows.append((policy.label, *lost, *changes))
     return rows
+
+
+def changed_cell(figure: ComparedFigure, results: Results, policy: Policy) -> Cell:
+    """Return a figure's change against the baseline; only work done in full makes it better."""
+    percent = difference(figure, results, policy).percent
+    return change_cell(percent, does_less=does_less(results, policy))
+
+
+def _never_ran(results: Results) -> tuple[tuple[str, ComparedFigure], ...]:
+    every = (outcome for own in results.outcomes.values() for outcome in own)
+    some = any(outcome.jobs_never_ran for outcome in every)
+    return (("jobs that\nnever ran", NEVER_RAN),) if some else ()
 
 
 def _late(results: Results) -> tuple[tuple[str, ComparedFigure], ...]:
@@ -226,11 +246,14 @@ def lever_rows(results: Results) -> list[Row]:
     levers = [lever for lever in LEVERS if any(lever in own for own in of_each)]
     rows: list[Row] = [("policy", "of", *levers, "together")]
     for policy in policies:
+        less = parts_do_less(results, policy)
         for name, figure in COMPARED:
             found = parts(figure, results, policy)
-            cells = (change_cell(found[lever]) if lever in found else "" for lever in levers)
-            together = change_cell(difference(figure, results, policy).percent)
-            rows.append((policy.label, name, *cells, together))
+            cells = (
+                change_cell(found[lever], does_less=less) if lever in found else ""
+                for lever in levers
+            )
+            rows.append((policy.label, name, *cells, changed_cell(figure, results, policy)))
     return rows
 
 
@@ -291,6 +314,7 @@ def _lost(
     results: Results,
 ) -> Iterator[tuple[str, ComparedFigure, Callable[[Difference], ConfidenceInterval], str]]:
     """Yield name, figure and unit of all figures that a policy may worsen."""
+    yield "jobs that never ran", NEVER_RAN, lambda found: found.change, ""
     yield "deadlines missed", MISSED, lambda found: found.change, ""
     for _, figure in _late(results):
         yield "requests late", figure, lambda found: found.change, ""
@@ -316,7 +340,8 @@ def _lost_cell(results: Results, policy: Policy, figure: ComparedFigure) -> Cell
     lost = count(float(np.mean([figure.of(each) for each in results.outcomes[policy]])))
     if results.baseline is None:
         return Cell(lost)
-    return Cell(lost, tone_of(difference(figure, results, policy).change))
+    change = difference(figure, results, policy).change
+    return Cell(lost, tone_of(change, does_less=does_less(results, policy)))
 
 
 def _taken(outcome: Outcome, currency: str) -> dict[str, dict[str, float]]:
