@@ -18,6 +18,7 @@ from greensched_core.clock import WallClock
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.policy import Policy
 from greensched_simulator.reports.report import write_report
+from greensched_simulator.results.billed_time import how_long_billed
 from greensched_simulator.results.cells import Row
 from greensched_simulator.results.comparison import Results, Round, compare
 from greensched_simulator.results.optional_metrics import supply_rows
@@ -28,7 +29,6 @@ from greensched_simulator.results.tables import (
     done_rows,
     embodied_text,
     how_compared,
-    how_long_billed,
     lever_rows,
     losses,
     outcome_rows,

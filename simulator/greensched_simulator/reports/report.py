@@ -27,6 +27,7 @@ from greensched_simulator.reports.page import (
 )
 from greensched_simulator.reports.printed import write_plots
 from greensched_simulator.reports.views import SHOWN_PCT, Views, drawn_first, views_of
+from greensched_simulator.results.billed_time import how_long_billed
 from greensched_simulator.results.cells import Row
 from greensched_simulator.results.optional_metrics import supply_rows
 from greensched_simulator.results.run_folder import FinishedRun
@@ -38,7 +39,6 @@ from greensched_simulator.results.tables import (
     embodied_text,
     how_captured,
     how_compared,
-    how_long_billed,
     lever_rows,
     losses,
     outcome_rows,

@@ -295,17 +295,6 @@ def how_compared(results: Results) -> str:
     )
 
 
-def how_long_billed(results: Results) -> str:
-    """Return a sentence on the hours for which all policies of a comparison are billed."""
-    billed_s = [outcome.billed_s for outcome in results.outcomes[results.policies[0]]]
-    mean_h = sum(billed_s) / len(billed_s) / SECONDS_PER_HOUR
-    return (
-        f"All are billed for {short(mean_h)} h, until the last job under any of them has ended. "
-        f"In a comparison with other policies this time may be longer; idle energy then counts "
-        f"more, and percentages differ."
-    )
-
-
 def _hours(found: Difference) -> ConfidenceInterval:
     return ConfidenceInterval(*(each / SECONDS_PER_HOUR for each in found.change))
 
