@@ -57,7 +57,8 @@ def _drawn(views: Views, results: Results, currency: str) -> _Drawn:
     if len(results.policies) > 1:
         if views.changes:
             yield "change", _change(views, results)
-        yield "pareto", _pareto(views, look, currency)
+        if views.points:
+            yield "pareto", _pareto(views, look, currency)
     yield "power", _power(views, results, look)
     yield "waits", _waits(views, look)
 

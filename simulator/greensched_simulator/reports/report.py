@@ -29,6 +29,7 @@ from greensched_simulator.reports.printed import write_plots
 from greensched_simulator.reports.views import SHOWN_PCT, Views, drawn_first, views_of
 from greensched_simulator.results.billed_time import how_long_billed
 from greensched_simulator.results.cells import Row
+from greensched_simulator.results.comparison import Results
 from greensched_simulator.results.optional_metrics import supply_rows
 from greensched_simulator.results.run_folder import FinishedRun
 from greensched_simulator.results.tables import (
@@ -70,9 +71,6 @@ def write_report(run: FinishedRun) -> Path:
 def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
     results = run.results
     look = looks(results.policies, results.baseline, views.marked)
-    lines = {policy.label: each for policy, each in look.items()}
-    drawn = drawn_first(results)
-    off = [policy.label for policy in results.policies if policy not in drawn]
     yield heading(_title(run))
     yield paragraph(
         f"{run.summary['description']} A simulation: energy comes from the nodes' power curves, "
@@ -87,7 +85,25 @@ def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
         )
     else:
         yield from _compared(run, views, look)
+    yield _power_section(results, views, look)
     yield section(
+        "How long jobs waited",
+        paragraph(
+            "Time from ready to start, all seeds together; drawn up to where "
+            f"{SHOWN_PCT:g} % of each policy's jobs have started, or of those that ever do. A name "
+            "shows and hides its line."
+        ),
+        switches({policy.label: each for policy, each in look.items()}),
+        plots([waits_figure(views.waits, look)]),
+    )
+    yield section("What was run", table([("", ""), *_facts(run)], "facts"))
+
+
+def _power_section(results: Results, views: Views, look: Mapping[Policy, Look]) -> str:
+    drawn = drawn_first(results)
+    lines = {policy.label: look[policy] for policy in views.power}
+    off = [policy.label for policy in views.power if policy not in drawn]
+    return section(
         "Power over time, and the grid",
         paragraph(
             f"Hourly means of the whole cluster with seed {results.seeds[0]}, and below them each "
@@ -96,17 +112,6 @@ def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
         switches({**lines, **_zone_lines(views)}, off),
         plots([power_figure(views.power, views.grid, look, drawn)]),
     )
-    yield section(
-        "How long jobs waited",
-        paragraph(
-            "Time from ready to start, all seeds together; drawn up to where "
-            f"{SHOWN_PCT:g} % of each policy's jobs have started, or of those that ever do. A name "
-            "shows and hides its line."
-        ),
-        switches(lines),
-        plots([waits_figure(views.waits, look)]),
-    )
-    yield section("What was run", table([("", ""), *_facts(run)], "facts"))
 
 
 def _zone_lines(views: Views) -> dict[str, Look]:
@@ -148,7 +153,8 @@ def _compared(run: FinishedRun, views: Views, look: Mapping[Policy, Look]) -> It
             if lost
             else paragraph("No policy is worse than the baseline in any figure."),
         )
-    yield _against_each_other(views, look, currency)
+    if views.points:
+        yield _against_each_other(views, look, currency)
 
 
 def _against_each_other(views: Views, look: Mapping[Policy, Look], currency: str) -> str:

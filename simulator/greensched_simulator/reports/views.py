@@ -103,11 +103,14 @@ def views_of(run: FinishedRun) -> Views:
 def drawn_first(results: Results) -> list[Policy]:
     """Return the policies to draw if there is no room for all: baseline and least carbon.
 
-    A policy that did less work than the baseline is not drawn as the one of least carbon.
+    Each has a bill with the first seed. A policy that did less work than the baseline is not drawn
+    as the one of least carbon.
     """
-    whole = [policy for policy in results.policies if not does_less(results, policy)]
-    least = min(whole, key=lambda each: mean_outcome(results.outcomes[each]).carbon_g)
-    return [each for each in dict.fromkeys((results.baseline, least)) if each is not None]
+    has_power = _billed_first(results)
+    whole = [policy for policy in _billed(results) if not does_less(results, policy)]
+    whole.sort(key=lambda each: mean_outcome(results.outcomes[each]).carbon_g)
+    wanted = dict.fromkeys((results.baseline, *whole[:1]))
+    return [each for each in has_power if each in wanted] or has_power[:1]
 
 
 def changes(results: Results) -> list[Changes]:
@@ -124,10 +127,20 @@ def changes(results: Results) -> list[Changes]:
     ]
 
 
+def _billed(results: Results) -> list[Policy]:
+    """Return the policies that have a bill with all seeds."""
+    return [each for each in results.policies if mean_outcome(results.outcomes[each]).is_billed]
+
+
+def _billed_first(results: Results) -> list[Policy]:
+    """Return the policies that have a bill with the first seed."""
+    return [each for each in results.policies if results.outcomes[each][0].is_billed]
+
+
 def points(results: Results) -> list[Point]:
-    """Return a point for each policy."""
+    """Return a point for each policy that has a bill with all seeds."""
     found = []
-    for policy in results.policies:
+    for policy in _billed(results):
         mean = mean_outcome(results.outcomes[policy])
         missed = mean.deadlines - mean.deadlines_met
         found.append(
@@ -178,11 +191,11 @@ def marked(results: Results, shown: Sequence[Point]) -> list[Policy]:
 
 
 def power(run: FinishedRun) -> Mapping[Policy, HourlyValues]:
-    """Return the cluster's power in kW by hour, with the first seed."""
+    """Return the cluster's power in kW by hour, with the first seed, of what has bills."""
     parts = [f"energy_{part}_j" for part in ("active", "idle", "sleep", "wake")]
     columns = ["policy", "hour", "length_s", *parts]
     by_name = {policy.name: policy for policy in run.results.policies}
-    joules = {policy: np.zeros(0) for policy in by_name.values()}
+    joules = {policy: np.zeros(0) for policy in _billed_first(run.results)}
     length_s = np.zeros(0)
     for batch in _batches(run, "node-hours", columns):
         hour = _numbers(batch, "hour").astype(np.int64)
@@ -205,7 +218,7 @@ def power(run: FinishedRun) -> Mapping[Policy, HourlyValues]:
 def carbon_of_grid(run: FinishedRun) -> Mapping[str, HourlyValues]:
     """Return each zone's carbon intensity in g/kWh, with the first seed."""
     found: dict[str, list[tuple[Floats, Floats]]] = {}
-    end_h = run.results.outcomes[run.results.policies[0]][0].billed_s / SECONDS_PER_HOUR
+    end_h = run.results.billed_s[0] / SECONDS_PER_HOUR
     for batch in _batches(run, "grid", ["zone", "time_s", "carbon_g_per_kwh"]):
         zones = np.array(batch.column("zone").to_pylist())
         hours = _numbers(batch, "time_s") / SECONDS_PER_HOUR

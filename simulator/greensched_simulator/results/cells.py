@@ -20,7 +20,12 @@ _LEAST_SHOWN = 5e-7  # the least amount visible in six decimals
 
 
 def amount(value: float) -> str:
-    """Return an amount with two decimals, or with two significant digits if it is small."""
+    """Return an amount with two decimals, or with two significant digits if it is small.
+
+    A dash for NaN.
+    """
+    if math.isnan(value):
+        return "–"
     if abs(value) < _LEAST_SHOWN or abs(value) >= 0.1:
         return f"{value:.2f}"
     return f"{value:.{min(6, 1 - math.floor(math.log10(abs(value))))}f}"

@@ -151,7 +151,7 @@ DECISIONS = RecordedTable("decisions", "a decision or a failure, in the order of
     Column("zone", WORD, "", "grid zone of that node"),
     Column("power_cap", NUMBER, "1", "of `cap`: share of full power control, 1 is no cap"),
 ))  # fmt: skip
-NODE_HOURS = RecordedTable("node-hours", "an hour of a node; they add up to the bill", (
+NODE_HOURS = RecordedTable("node-hours", "an hour of a node; they add up to its bill", (
     *_RUN,
     Column("hour", WHOLE, WHICH, "hour since the scenario's start, from 0"),
     Column("node", WORD, "", "name of the node"),
@@ -203,7 +203,8 @@ OUTCOMES = RecordedTable("outcomes", "the result of one policy with one seed", (
     *_utilisation(),
     Column("nodes_used", WHOLE, COUNT, "nodes on which anything ran"),
     Column("billed_s", NUMBER, "s", "billed time: the scenario's length, or until the last job "
-                                    "ended under any policy"),
+                                    "ended under any policy; empty, as energy, cost and carbon: "
+                                    "its last job ended after the data of the grids"),
     Column("billed_alone_s", NUMBER, "s", "time that would be billed without the other policies"),
     Column("jobs_never_ran", WHOLE, COUNT, "jobs that never ran"),
     Column("energy_charged_j", NUMBER, "J", "energy charged for jobs that never ran, in addition "

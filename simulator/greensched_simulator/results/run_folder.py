@@ -12,7 +12,7 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -28,6 +28,7 @@ from greensched_core.errors import BadInput
 from greensched_simulator.bounds.bound import Least
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.results.comparison import Results, Round, ranked
+from greensched_simulator.results.notes import notes_of_first, without_bill
 from greensched_simulator.results.recorded_columns import (
     ALWAYS,
     OF_SERVICES,
@@ -44,9 +45,7 @@ from greensched_simulator.results.recorded_rows import (
     service_rows,
 )
 from greensched_simulator.results.unfinished import Unfinished
-from greensched_simulator.runs.charges import REJECTION_FACTOR
 from greensched_simulator.runs.outcome import Outcome
-from greensched_simulator.runs.service_latency import served
 from greensched_simulator.scenario.model import CarbonFile, PriceFile, Scenario
 from greensched_simulator.scenario.site import SolarFile, TemperatureFile
 
@@ -105,11 +104,7 @@ class FinishedRun:
 
 
 def _json_figures(outcome: Outcome) -> dict[str, float | None]:
-    figures = {name: _cell(name, getattr(outcome, name)) for name in _FIGURES}
-    return {
-        name: None if figure is None or math.isnan(figure) else figure
-        for name, figure in figures.items()
-    }
+    return {name: _cell(name, getattr(outcome, name)) for name in _FIGURES}
 
 
 class _RowFiles:
@@ -185,20 +180,23 @@ class RunFolder:
         """Write the rows of one round."""
         if not self._files:
             self._begin()
-        world, until_s = done.world, done.outcomes[0].billed_s
-        for policy, schedule in zip(done.policies, done.schedules, strict=True):
+        world, until_s = done.world, done.billed_s
+        runs = zip(done.policies, done.schedules, done.outcomes, strict=True)
+        for policy, schedule, outcome in runs:
             self._files["jobs"].write(job_rows(world, policy, schedule))
             if world.services:
                 self._files["replicas"].write(replica_rows(world, policy, schedule))
                 self._files["services"].write(service_rows(world, policy, schedule))
-            self._files["decisions"].write(decision_rows(world, policy, schedule, until_s))
-            self._files["node-hours"].write(node_hour_rows(world, policy, schedule, until_s))
+            own_s = until_s if outcome.is_billed else outcome.billed_alone_s
+            self._files["decisions"].write(decision_rows(world, policy, schedule, own_s))
+            if outcome.is_billed:
+                self._files["node-hours"].write(node_hour_rows(world, policy, schedule, until_s))
         self._files["grid"].write(grid_rows(world, until_s))
         self._rounds.append((world.seed, done.outcomes))
         if done.least is not None:
             self._summary.setdefault("least", []).append(done.least._asdict())
-        self._summary.setdefault(
-            "notes", [*world.notes, *_left_undone(done), *_missed_objectives(done)]
+        self._summary.setdefault("notes", [*world.notes, *notes_of_first(done)]).extend(
+            without_bill(done)
         )
         self._summary.setdefault("jobs", done.outcomes[0].jobs)
         self._summary.setdefault("nodes", len(world.node_names))
@@ -273,30 +271,16 @@ def _results(summary: Mapping[str, Any], outcomes: str) -> Results:
 
 def _outcome(row: Mapping[str, str]) -> Outcome:
     figures = {
-        name: int(row[name]) if name in _COUNTS else float(row[name] or 0.0) for name in _FIGURES
+        name: int(row[name]) if name in _COUNTS else _figure(name, row[name]) for name in _FIGURES
     }
     return Outcome(**figures)  # type: ignore[arg-type]  # counts are whole, as just made
 
 
-def _left_undone(done: Round) -> Iterator[str]:
-    for policy, outcome in zip(done.policies, done.outcomes, strict=True):
-        if outcome.jobs_never_ran:
-            yield (
-                f"{policy.label}: {outcome.jobs_never_ran:,} of {outcome.jobs:,} jobs never ran; "
-                f"its totals are charged {REJECTION_FACTOR:g} times the most that these could take"
-            )
-
-
-def _missed_objectives(done: Round) -> Iterator[str]:
-    for policy, schedule in zip(done.policies, done.schedules, strict=True):
-        for service in done.world.services:
-            found = served(done.world, schedule, service)
-            in_time = float(found.in_time.sum()) / max(float(found.requests.sum()), 1.0)
-            if found.requests.sum() > 0 and in_time < service.share:
-                yield (
-                    f"{policy.label}: {service.name} answered {100 * in_time:.2f} % of its "
-                    f"requests in time, its objective is {100 * service.share:g} %"
-                )
+def _figure(name: str, cell: str) -> float:
+    """Return the figure in a cell; NaN if it is not known."""
+    if cell:
+        return float(cell)
+    return 0.0 if name in _EMPTY_IF_ZERO else math.nan
 
 
 def _write_outcomes(
@@ -313,7 +297,8 @@ def _write_outcomes(
 
 def _cell(name: str, value: float) -> float | None:
     """Return a figure, or None, an empty cell, if it is not known."""
-    return None if name in _EMPTY_IF_ZERO and value == 0.0 else value
+    is_unknown = math.isnan(value) or (name in _EMPTY_IF_ZERO and value == 0.0)
+    return None if is_unknown else value
 
 
 def _described(run: RecordedRun) -> dict[str, Any]:

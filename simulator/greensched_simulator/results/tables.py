@@ -315,7 +315,8 @@ def _lost(
 
 def embodied_text(results: Results) -> str:
     """Return a sentence on the nodes' embodied carbon; empty if it is not known."""
-    grams = mean_outcome(next(iter(results.outcomes.values()))).carbon_embodied_g
+    means = map(mean_outcome, results.outcomes.values())
+    grams = next((mean.carbon_embodied_g for mean in means if mean.is_billed), 0.0)
     if not grams:
         return ""
     return (
@@ -365,7 +366,8 @@ def _parts_shown(outcomes: Iterable[Outcome]) -> list[str]:
 
 def _has(outcome: Outcome, part: str) -> bool:
     """Return whether a part is not 0; moving data may cost money but no energy."""
-    return bool(getattr(outcome, f"energy_{part}_j") or getattr(outcome, f"cost_{part}"))
+    found = (getattr(outcome, f"energy_{part}_j"), getattr(outcome, f"cost_{part}"))
+    return any(value and not math.isnan(value) for value in found)
 
 
 def _split(name: str, figures: Mapping[str, float], outcome: Outcome) -> Iterator[Row]:

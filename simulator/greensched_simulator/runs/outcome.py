@@ -1,12 +1,14 @@
 """The figures of a run: work done, energy, money and carbon, waits and slowdowns."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.billing.accounting import Bill, BillTotal, total_bill
+from greensched_policies.billing.accounting import PARTS, Bill, BillTotal, total_bill
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.reward import ROUNDING_S
 from greensched_simulator.arrays.precedence import earliest_ready_s, ready_s
@@ -33,6 +35,9 @@ class Outcome(BillTotal):
     Service replicas are not jobs; their requests are counted. All jobs count. A job that never ran
     waits until the window's end and then runs as fast as it can; its energy, money and carbon are
     charged in addition to the bill.
+
+    A run that lasts longer than the data of the grids has no bill: its energy, money and carbon are
+    NaN, and so is `billed_s`. All else is of the time until its last job ends.
     """
 
     jobs: int
@@ -84,6 +89,11 @@ class Outcome(BillTotal):
     jobs_stopped: int = 0  # times that failures stopped a job
 
     @property
+    def is_billed(self) -> bool:
+        """Return whether the run has a bill; of a mean, whether all runs have one."""
+        return not math.isnan(self.billed_s)
+
+    @property
     def energy_j(self) -> float:
         """Return the joules of the bill and the charges."""
         return super().energy_j + self.energy_charged_j
@@ -101,21 +111,46 @@ class Outcome(BillTotal):
 
 def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> Outcome:
     """Return the figures of a schedule and its bill."""
-    is_job, latency = ~is_replica(world.jobs), latency_of(world, schedule)
     charge = charge_of(world, schedule, until_s)
+    taken: dict[str, float] = {
+        **vars(total_bill(bill)),
+        "billed_s": until_s,
+        "energy_charged_j": charge.energy_j,
+        "cost_charged": charge.cost,
+        "carbon_charged_g": charge.carbon_g,
+        "carbon_marginal_g": _marginal_g(world, schedule, until_s),
+        "carbon_embodied_g": float(world.nodes.embodied_g_per_s.sum()) * until_s,
+        **_supplied(world, schedule, until_s)._asdict(),
+    }
+    return _outcome(world, schedule, until_s, taken)
+
+
+def outcome_without_bill(world: World, schedule: Schedule) -> Outcome:
+    """Return the figures of a schedule that lasts longer than the data of the grids."""
+    never_ran = bool(np.isnan(schedule.start_s).any())
+    unknown: dict[str, bool] = {
+        **dict.fromkeys((*PARTS, "billed_s"), True),
+        **dict.fromkeys(("energy_charged_j", "cost_charged", "carbon_charged_g"), never_ran),
+        "carbon_marginal_g": world.grids.marginal_g_per_kwh.size > 0,
+        "carbon_embodied_g": bool(world.nodes.embodied_g_per_s.any()),
+        **dict.fromkeys(_Supply._fields, any(world.batteries)),
+    }
+    taken = {name: math.nan if is_unknown else 0.0 for name, is_unknown in unknown.items()}
+    taken["nodes_used"] = np.unique(schedule.run_segments.node).size
+    return _outcome(world, schedule, billed_until_s(world, schedule), taken)
+
+
+def _outcome(
+    world: World, schedule: Schedule, until_s: float, taken: Mapping[str, float]
+) -> Outcome:
+    """Return what was done until `until_s` together with what it took, named as in `Outcome`."""
+    is_job, latency = ~is_replica(world.jobs), latency_of(world, schedule)
     return Outcome(
         **_work(world, schedule, until_s)._asdict(),
-        **vars(total_bill(bill)),
         **_times(world, schedule, until_s)._asdict(),
         **utilisation_of(world, schedule, until_s)._asdict(),
-        billed_s=until_s,
         billed_alone_s=billed_until_s(world, schedule),
         jobs_never_ran=int((is_job & np.isnan(schedule.start_s)).sum()),
-        energy_charged_j=charge.energy_j,
-        cost_charged=charge.cost,
-        carbon_charged_g=charge.carbon_g,
-        carbon_marginal_g=_marginal_g(world, schedule, until_s),
-        carbon_embodied_g=float(world.nodes.embodied_g_per_s.sum()) * until_s,
         requests=latency.requests,
         requests_in_time=latency.in_time,
         requests_turned_away=latency.turned_away,
@@ -123,7 +158,7 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
         latency_p99_s=latency.p99_s,
         failures=int((schedule.outages.asleep_s < until_s).sum()),
         jobs_stopped=len(stops_by_failures(schedule)),
-        **_supplied(world, schedule, until_s)._asdict(),
+        **taken,  # type: ignore[arg-type]  # nodes_used is whole, as the bill gives it
     )
 
 

@@ -37,6 +37,11 @@ from greensched_simulator.runs.sleep_tables import sleep_table
 from greensched_simulator.world.world import World, highest_watts
 from greensched_simulator.world.zone_grids import relative_pue
 
+
+class MissingData(BadInput):
+    """A grid has no data for a part of the time that is billed."""
+
+
 SLOT_S = 900.0  # candidate starts are a quarter of an hour apart
 ProgressCallback = Callable[[Policy, int], None]  # the policy and the seed whose run has just ended
 _PLAN_MARGIN = 96  # slots of the plan beyond the last deadline
@@ -174,7 +179,7 @@ def billed_until_s(world: World, *schedules: Schedule) -> float:
 def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
     """Return the bill of a schedule from 0 to `until_s`, by the grids' true values.
 
-    Charges for jobs that never ran are not included. Raises BadInput if a grid has no data for a
+    Charges for jobs that never ran are not included. Raises MissingData if a grid has no data for a
     time that is billed.
     """
     bill = bill_schedule(
@@ -194,7 +199,7 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
 def zone_balances(world: World, schedule: Schedule, until_s: float) -> list[Balance | None]:
     """Return the sources of each zone's watts until `until_s`; None for a zone without panels.
 
-    Raises BadInput if the yield of panels is not known.
+    Raises MissingData if the yield of panels is not known.
     """
     grids, plants = world.grids, list[SolarPlant | None]()
     for zone, battery in enumerate(world.batteries or (None,) * len(world.zones)):
@@ -279,8 +284,8 @@ def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
         raise _gap(world, f"{zone}, or a zone from which its data came,", "carbon", until_s)
 
 
-def _gap(world: World, zone: str, signal: str, until_s: float) -> BadInput:
-    return BadInput(
+def _gap(world: World, zone: str, signal: str, until_s: float) -> MissingData:
+    return MissingData(
         f"scenario {world.name}: {zone} lacks {signal} for a part of the "
         f"{until_s / 3600.0:.0f} h that are billed: give a file without gaps that lasts until "
         f"the last job ends, or a shorter length"

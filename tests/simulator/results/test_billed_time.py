@@ -1,4 +1,4 @@
-"""A comparison says which policy stretches the time for which all are billed, and by how much."""
+"""A comparison says which policy lengthens the time for which all are billed, and by how much."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -18,7 +18,7 @@ NOW, SLEEPING, WAITING = policies_named(
 HOUR = 3600.0
 # Jobs that may wait a day, on nodes that draw a fifth asleep.
 SCENARIO: dict[str, Any] = {
-    "name": "stretched",
+    "name": "lengthened",
     "start": "2023-06-01T11:00:00Z",
     "length": "2h",
     "cluster": {
@@ -45,9 +45,9 @@ def test_the_policy_that_turns_a_saving_into_another_is_named_with_its_hours() -
     alone, beside = compared(NOW, SLEEPING), compared(NOW, SLEEPING, WAITING)
     saved = [difference(ENERGY, each, SLEEPING).percent.mean for each in (alone, beside)]
     assert saved[1] < saved[0] - 3.0, "the same schedules, another percentage"
-    assert "stretch" not in how_long_billed(alone)
+    assert "lengthen" not in how_long_billed(alone)
     by_h = (beside.outcomes[NOW][0].billed_s - alone.outcomes[NOW][0].billed_s) / HOUR
-    assert f": lowest-window+spread (+{by_h:.1f} h) stretches it." in how_long_billed(beside)
+    assert f": lowest-window+spread (+{by_h:.1f} h) lengthens it." in how_long_billed(beside)
 
 
 def told(**alone_h: float) -> str:
@@ -68,23 +68,23 @@ def told(**alone_h: float) -> str:
     [
         pytest.param(
             {"now": 30.0, "waiting": 72.0, "sleeping": 30.0},
-            "For spread alone it would be 30.0 h: lowest-window+spread (+42.0 h) stretches it. ",
+            "For spread alone it would be 30.0 h: lowest-window+spread (+42.0 h) lengthens it. ",
             id="one",
         ),
         pytest.param(
             {"now": 30.0, "waiting": 72.0, "sleeping": 71.0},
             "For spread alone it would be 30.0 h: lowest-window+spread (+42.0 h) and "
-            "spread+sleep-at-once (+41.0 h) stretch it. ",
+            "spread+sleep-at-once (+41.0 h) lengthen it. ",
             id="two",
         ),
         pytest.param(
             {"now": 72.0, "waiting": 30.0, "sleeping": 20.0},
-            "Without spread, the baseline, it would be 30.0 h: spread stretches it by 42.0 h. ",
+            "Without spread, the baseline, it would be 30.0 h: spread lengthens it by 42.0 h. ",
             id="the-baseline",
         ),
     ],
 )
-def test_who_stretches_the_billed_time_is_said(alone_h: dict[str, float], sentence: str) -> None:
+def test_who_lengthens_the_billed_time_is_said(alone_h: dict[str, float], sentence: str) -> None:
     assert sentence in told(**alone_h)
 
 
@@ -92,7 +92,7 @@ def test_who_stretches_the_billed_time_is_said(alone_h: dict[str, float], senten
     "longest_h",
     [pytest.param(30.0, id="equal"), pytest.param(30.14, id="by-too-little-to-matter")],
 )
-def test_equal_times_are_not_stretched(longest_h: float) -> None:
-    assert "stretch" not in told(now=30.0, waiting=longest_h)
-    assert "stretch" not in told(now=longest_h, waiting=30.0)
+def test_equal_times_are_not_lengthened(longest_h: float) -> None:
+    assert "lengthen" not in told(now=30.0, waiting=longest_h)
+    assert "lengthen" not in told(now=longest_h, waiting=30.0)
     assert "All are billed for 30." in told(now=30.0, waiting=longest_h)

@@ -35,15 +35,20 @@ def outcome(world: World, ran: Schedule, until_s: float) -> Outcome:
     return outcome_of(world, ran, bill_of(world, ran, until_s), until_s)
 
 
-def test_the_figures_of_three_jobs_reckoned_by_hand() -> None:
+def three_jobs() -> Outcome:
+    """Return the figures of two jobs that run one after the other, and one beside the second."""
     jobs = [
         {"runtime_s": HOUR, "cpu_cores": 8.0, "deadline_s": HOUR},
         {"runtime_s": HOUR, "cpu_cores": 8.0, "deadline_s": 1.5 * HOUR},
         {"arrival_s": HOUR, "runtime_s": HOUR / 2, "cpu_cores": 2.0},
     ]
     world = make_world(jobs, grids=[[(0.0, 400.0, 100.0), (HOUR, 200.0, -20.0)]])
-    found = outcome(world, schedule([0.0, HOUR, HOUR], [HOUR, 2 * HOUR, 1.5 * HOUR], [0] * 3),
-                    2 * HOUR)  # fmt: skip
+    return outcome(world, schedule([0.0, HOUR, HOUR], [HOUR, 2 * HOUR, 1.5 * HOUR], [0] * 3),
+                   2 * HOUR)  # fmt: skip
+
+
+def test_the_figures_of_three_jobs_reckoned_by_hand() -> None:
+    found = three_jobs()
     assert (found.jobs, found.jobs_done, found.nodes_used) == (3, 3, 1)
     assert found.work_core_h == pytest.approx(8 + 8 + 1)
     assert (found.deadlines, found.deadlines_met) == (2, 1)
@@ -57,6 +62,16 @@ def test_the_figures_of_three_jobs_reckoned_by_hand() -> None:
     assert found.energy_j == pytest.approx(370 * HOUR)
     assert found.carbon_g == pytest.approx(110.0)
     assert found.cost == pytest.approx(0.0142)
+    assert found.wait_mean_s == pytest.approx(HOUR / 3)
+    assert found.wait_p95_s == pytest.approx(0.9 * HOUR)  # linear between the last two
+    assert found.slowdown_mean == pytest.approx((1 + 2 + 1) / 3)
+    assert found.slowdown_p95 == pytest.approx(1.9)
+    assert found.fairness == pytest.approx(4**2 / (3 * (1 + 4 + 1)))
+    assert (found.billed_s, found.billed_alone_s) == (2 * HOUR, 2 * HOUR)
+
+
+def test_how_long_three_jobs_take_and_how_full_the_node_is_reckoned_by_hand() -> None:
+    found = three_jobs()
     # From arrival to end: 1 h, 2 h and half an hour.
     assert found.completion_mean_s == pytest.approx(3.5 * HOUR / 3)
     assert found.completion_median_s == pytest.approx(HOUR)
@@ -70,12 +85,6 @@ def test_the_figures_of_three_jobs_reckoned_by_hand() -> None:
     assert found.memory_utilisation_mean == pytest.approx(2.5 / (64 * 2))
     assert found.memory_utilisation_peak == pytest.approx(2 / 64)
     assert (found.gpu_utilisation_mean, found.gpu_utilisation_peak) == (0.0, 0.0)
-    assert found.wait_mean_s == pytest.approx(HOUR / 3)
-    assert found.wait_p95_s == pytest.approx(0.9 * HOUR)  # linear between the last two
-    assert found.slowdown_mean == pytest.approx((1 + 2 + 1) / 3)
-    assert found.slowdown_p95 == pytest.approx(1.9)
-    assert found.fairness == pytest.approx(4**2 / (3 * (1 + 4 + 1)))
-    assert (found.billed_s, found.billed_alone_s) == (2 * HOUR, 2 * HOUR)
 
 
 def test_carbon_at_the_margin_is_a_second_bill_of_the_same_schedule() -> None:
