@@ -30,6 +30,7 @@ from greensched_simulator.reports.views import SHOWN_PCT, Views, drawn_first, vi
 from greensched_simulator.results.billed_time import how_long_billed
 from greensched_simulator.results.cells import Row
 from greensched_simulator.results.comparison import Results
+from greensched_simulator.results.completion_tables import completion_rows, decision_lines
 from greensched_simulator.results.optional_metrics import supply_rows
 from greensched_simulator.results.run_folder import FinishedRun
 from greensched_simulator.results.tables import (
@@ -81,7 +82,13 @@ def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
         outcome = results.outcomes[results.policies[0]][0]
         yield section(
             "Work done, energy, cost and carbon",
-            table([("", ""), *outcome_rows(outcome, currency)]),
+            table(
+                [
+                    ("", ""),
+                    *outcome_rows(outcome, currency),
+                    *decision_lines(results, results.policies[0]),
+                ]
+            ),
         )
     else:
         yield from _compared(run, views, look)
@@ -121,15 +128,7 @@ def _zone_lines(views: Views) -> dict[str, Look]:
 
 def _compared(run: FinishedRun, views: Views, look: Mapping[Policy, Look]) -> Iterator[str]:
     results, currency = run.results, str(run.summary["currency"])
-    yield section(
-        "Work done and waits",
-        paragraph("Means over seeds."),
-        table(done_rows(results)),
-    )
-    yield section("Energy, cost and carbon", table(taken_rows(results, currency)))
-    supply = supply_rows(results)
-    if supply[1:]:
-        yield section("Energy by source, in zones with panels", table(supply))
+    yield from _of_all(results, currency)
     if results.baseline is not None:
         yield section(
             "What changed",
@@ -155,6 +154,27 @@ def _compared(run: FinishedRun, views: Views, look: Mapping[Policy, Look]) -> It
         )
     if views.points:
         yield _against_each_other(views, look, currency)
+
+
+def _of_all(results: Results, currency: str) -> Iterator[str]:
+    """Yield the sections with a line for each policy, the baseline like all others."""
+    yield section(
+        "Work done and waits",
+        paragraph("Means over seeds."),
+        table(done_rows(results)),
+    )
+    yield section(
+        "Completion times, and how full the cluster was",
+        paragraph(
+            "Means over seeds. Shares are those that running work requests of all nodes, over the "
+            "billed time."
+        ),
+        table(completion_rows(results)),
+    )
+    yield section("Energy, cost and carbon", table(taken_rows(results, currency)))
+    supply = supply_rows(results)
+    if supply[1:]:
+        yield section("Energy by source, in zones with panels", table(supply))
 
 
 def _against_each_other(views: Views, look: Mapping[Policy, Look], currency: str) -> str:

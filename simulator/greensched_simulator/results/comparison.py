@@ -1,6 +1,7 @@
 """Compares policies on the same worlds: their figures, and differences paired by seed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ class Round(NamedTuple):
     schedules: tuple[Schedule, ...]  # one per policy
     outcomes: tuple[Outcome, ...]
     least: Least | None = None  # lower bounds for all billed schedules; None: not requested
+    engine_s: tuple[float, ...] = ()  # wall seconds of each run; empty: not measured
 
     @property
     def billed_s(self) -> float:
@@ -46,6 +48,8 @@ class Results(NamedTuple):
     seeds: tuple[int, ...]
     outcomes: Mapping[Policy, tuple[Outcome, ...]]  # one per seed, in their order
     least: tuple[Least, ...] = ()  # one per seed, or none
+    # Wall seconds of the engine per decision, mean over all; not reproducible; empty: not measured.
+    decision_s: Mapping[Policy, float] = MappingProxyType({})
 
     @property
     def billed_s(self) -> tuple[float, ...]:
@@ -124,9 +128,13 @@ def _round(
     with_bound: bool,
 ) -> Round:
     world = build_world(scenario, seed)
-    schedules = simulate_each(world, policies, on_end)
+    runs = simulate_each(world, policies, on_end)
+    schedules, engine_s = (
+        tuple(each.schedule for each in runs),
+        tuple(each.engine_s for each in runs),
+    )
     outcomes = outcomes_together(world, schedules)
-    done = Round(world, tuple(policies), tuple(schedules), outcomes)
+    done = Round(world, tuple(policies), schedules, outcomes, engine_s=engine_s)
     if not with_bound:
         return done
     pairs = zip(schedules, outcomes, strict=True)

@@ -30,6 +30,7 @@ from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
 PART_ROWS = 100_000
+_CONSEQUENCES = ("fail", "wake", "move")  # of decisions or of chance
 # The order of decisions made at the same time.
 _DECISIONS = (
     "reject", "delay", "suspend", "fail", "wake", "move", "place", "resume", "sleep", "cap",
@@ -133,6 +134,12 @@ def decision_rows(
             "power_cap": power_cap[at],
         }
         yield _table(DECISIONS, world, policy, columns)
+
+
+def decisions_made(world: World, schedule: Schedule, until_s: float) -> int:
+    """Return how many rows of `decision_rows` are decisions, not consequences of such."""
+    kinds = zip(_DECISIONS, _times_jobs_and_nodes(world, schedule, until_s), strict=True)
+    return sum(times_s.size for name, (times_s, _, _) in kinds if name not in _CONSEQUENCES)
 
 
 def _times_jobs_and_nodes(

@@ -12,6 +12,7 @@ import json
 import math
 import shutil
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ from greensched_simulator.results.recorded_columns import (
 )
 from greensched_simulator.results.recorded_rows import (
     decision_rows,
+    decisions_made,
     grid_rows,
     job_rows,
     node_hour_rows,
@@ -152,6 +154,8 @@ class RunFolder:
     _files: dict[str, _RowFiles] = field(default_factory=dict)
     _rounds: list[tuple[int, tuple[Outcome, ...]]] = field(default_factory=list)
     _summary: dict[str, Any] = field(default_factory=dict)
+    _decisions: Counter[Policy] = field(default_factory=Counter)
+    _engine_s: defaultdict[Policy, float] = field(default_factory=lambda: defaultdict(float))
     _unfinished: Unfinished = field(init=False)
 
     def __post_init__(self) -> None:
@@ -188,10 +192,13 @@ class RunFolder:
                 self._files["replicas"].write(replica_rows(world, policy, schedule))
                 self._files["services"].write(service_rows(world, policy, schedule))
             own_s = until_s if outcome.is_billed else outcome.billed_alone_s
+            self._decisions[policy] += decisions_made(world, schedule, own_s)
             self._files["decisions"].write(decision_rows(world, policy, schedule, own_s))
             if outcome.is_billed:
                 self._files["node-hours"].write(node_hour_rows(world, policy, schedule, until_s))
         self._files["grid"].write(grid_rows(world, until_s))
+        for policy, taken_s in zip(done.policies, done.engine_s, strict=False):  # or not measured
+            self._engine_s[policy] += taken_s
         self._rounds.append((world.seed, done.outcomes))
         if done.least is not None:
             self._summary.setdefault("least", []).append(done.least._asdict())
@@ -207,12 +214,24 @@ class RunFolder:
         self._close()
         unfinished = self._unfinished.path
         _write_outcomes(unfinished / _OUTCOMES, self.run.policies, self._rounds)
-        summary = json.dumps({**_described(self.run), **self._summary}, indent=2) + "\n"
+        told = {**_described(self.run), **self._summary, "decisions": self._decisions_told()}
+        summary = json.dumps(told, indent=2) + "\n"
         (unfinished / SUMMARY).write_text(summary, encoding="utf-8")
         rows = sorted(path.name for path in unfinished.iterdir() if path.name != SUMMARY)
         self._unfinished.settle([*rows, SUMMARY])
         self._unfinished.leave()
         return read_run(self.folder)
+
+    def _decisions_told(self) -> dict[str, dict[str, float | None]]:
+        """Return each policy's decisions over all seeds, and the mean wall seconds of one."""
+
+        def each_s(policy: Policy, count: int) -> float | None:
+            return self._engine_s[policy] / count if policy in self._engine_s and count else None
+
+        return {
+            policy.name: {"count": count, "seconds_each": each_s(policy, count)}
+            for policy, count in self._decisions.items()
+        }
 
     def _close(self) -> None:
         begun, self._files = self._files, {}
@@ -265,6 +284,11 @@ def _results(summary: Mapping[str, Any], outcomes: str) -> Results:
         seeds,
         {policy: tuple(_outcome(rows[policy.name, seed]) for seed in seeds) for policy in policies},
         tuple(Least(**each) for each in summary.get("least", ())),
+        {
+            policy_named(name): each["seconds_each"]
+            for name, each in summary["decisions"].items()
+            if each["seconds_each"] is not None
+        },
     )
     return results if results.baseline is None else ranked(results)
 

@@ -41,6 +41,7 @@ from greensched_simulator.results.comparison import (
     does_less,
     mean_outcome,
 )
+from greensched_simulator.results.completion_tables import completion_lines
 from greensched_simulator.results.levers import (
     LEVERS,
     levers_of,
@@ -93,6 +94,7 @@ def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
         *_not_in_totals(outcome),
         *request_rows(outcome),
         *failure_rows(outcome),
+        *completion_lines(outcome),
         ("wait, h: mean", amount(outcome.wait_mean_s / SECONDS_PER_HOUR)),
         ("  95th percentile", amount(outcome.wait_p95_s / SECONDS_PER_HOUR)),
         ("slowdown: mean", amount(outcome.slowdown_mean)),

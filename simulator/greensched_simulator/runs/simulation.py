@@ -1,10 +1,12 @@
 """Runs a world under a policy, and bills the recorded schedule."""
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
@@ -24,7 +26,7 @@ from greensched_simulator.arrays.grid_table import GridTable, grid_table, in_par
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.engine.engine import run
 from greensched_simulator.engine.run import DISCIPLINES, Given
-from greensched_simulator.engine.state.choices import nodes_to_score, rules_of
+from greensched_simulator.engine.state.choices import RuleSet, nodes_to_score, rules_of
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.engine.state.job_estimates import JobEstimates, estimates_of
 from greensched_simulator.engine.state.power_states import WAKE_S
@@ -47,15 +49,22 @@ ProgressCallback = Callable[[Policy, int], None]  # the policy and the seed whos
 _PLAN_MARGIN = 96  # slots of the plan beyond the last deadline
 
 
+class TimedSchedule(NamedTuple):
+    """A schedule, and the wall seconds that the compiled engine took for it; not reproducible."""
+
+    schedule: Schedule
+    engine_s: float
+
+
 def simulate(world: World, policy: Policy) -> Schedule:
     """Return the schedule of a world under `policy`; the same world gives the same bytes."""
     with _quiet():
-        return _simulated(world, policy, _forecasts(world, [policy]))
+        return _simulated(world, policy, _forecasts(world, [policy])).schedule
 
 
 def simulate_each(
     world: World, policies: Sequence[Policy], on_end: ProgressCallback
-) -> list[Schedule]:
+) -> list[TimedSchedule]:
     """Return the schedule of each policy, as `simulate` does; call `on_end` after each run.
 
     One run per core at a time: compiled code does not hold the interpreter's lock.
@@ -86,7 +95,7 @@ def _forecasts(world: World, policies: Sequence[Policy]) -> dict[bool, GridTable
     return {each: forecast_of(world, in_slots=each) for each in ahead}
 
 
-def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -> Schedule:
+def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -> TimedSchedule:
     sleep = sleep_table(world, policy)
     capped = policy.cap != USUAL_CAP
     only_node_0 = policy.placing.only_node_0
@@ -108,8 +117,19 @@ def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -
         outages=world.outages,
     )
     rules = rules_of(policy.when, policy.placing.rule, order, policy.cap, policy.pause)
-    recorded, changes, suspended, broken = run(given, rules)
-    return schedule_of(world, recorded, changes, suspended, broken, sleep)
+    engine = _engine_for(given, rules)
+    began_s = time.perf_counter()
+    recorded, changes, suspended, broken = engine(given, rules)
+    engine_s = time.perf_counter() - began_s
+    return TimedSchedule(schedule_of(world, recorded, changes, suspended, broken, sleep), engine_s)
+
+
+def _engine_for(given: Given, rules: RuleSet) -> Callable[..., Any]:
+    """Return the engine's machine code, so that compiling or loading it is not timed."""
+    engine: Any = run
+    whole = engine.whole
+    compiled: Callable[..., Any] = whole.compile((*map(whole.typeof_pyval, (given, rules)),))
+    return compiled
 
 
 def estimates_in(world: World, sleep: Floats) -> JobEstimates:
