@@ -223,6 +223,33 @@ def test_utilisation_ends_with_the_window() -> None:
     assert before.cpu_utilisation_peak == pytest.approx(0.5), "what begins at the end is not in it"
 
 
+@settings(max_examples=100)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    count=st.integers(1, 400),
+    longest_s=st.floats(1.0, 2 * HOUR),
+    is_on_the_clock=st.booleans(),
+)
+def test_the_peak_is_that_of_each_begin_counted_by_itself(
+    seed: int, count: int, longest_s: float, is_on_the_clock: bool
+) -> None:
+    dice = np.random.default_rng(seed)
+    arrival_s = np.sort(dice.uniform(0.0, 2 * HOUR, count))
+    length_s = dice.uniform(0.1, longest_s, count)
+    if is_on_the_clock:  # many begin as others end
+        arrival_s, length_s = np.round(arrival_s, -2), np.maximum(np.round(length_s, -2), 100.0)
+    cores = dice.integers(1, 5, count) / 2.0
+    jobs = [{"arrival_s": float(at), "cpu_cores": float(each)}
+            for at, each in zip(arrival_s, cores, strict=True)]  # fmt: skip
+    world = make_world(jobs, [{"cpu_capacity": 1000.0}])
+    ran = in_one_piece(arrival_s, arrival_s + length_s, np.zeros(count, np.int64))
+    until_s = float(dice.uniform(HOUR, 4 * HOUR))
+    inside = np.flatnonzero(arrival_s < until_s)
+    running = (ran.start_s[:, None] <= arrival_s[inside]) & (ran.end_s[:, None] > arrival_s[inside])
+    most = max((cores @ running).max(initial=0.0), 0.0)
+    assert utilisation_of(world, ran, until_s).cpu_utilisation_peak == pytest.approx(most / 1000.0)
+
+
 @settings(max_examples=50)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_utilisation_is_that_of_the_hours_and_no_more_than_all(seed: int) -> None:
