@@ -21,9 +21,9 @@ from greensched_simulator.results.recorded_columns import (
     SERVICES,
     RecordedTable,
 )
+from greensched_simulator.runs.job_times import meets_deadline, ready_from_s, slowdowns, waits_s
 from greensched_simulator.runs.job_transfers import brought, transfers_of
 from greensched_simulator.runs.node_hours import node_hours
-from greensched_simulator.runs.outcome import meets_deadline, ready_from_s, slowdowns, waits_s
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.service_latency import served
 from greensched_simulator.world.services import is_replica

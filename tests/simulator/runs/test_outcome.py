@@ -6,17 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_simulator.policy import policy_named
-from greensched_simulator.runs.node_hours import node_hours
-from greensched_simulator.runs.outcome import (
-    Outcome,
+from greensched_simulator.runs.job_times import (
     completions_s,
     jain_index,
     meets_deadline,
-    outcome_of,
     shortest_runtimes_s,
     slowdowns,
     waits_s,
 )
+from greensched_simulator.runs.node_hours import node_hours
+from greensched_simulator.runs.outcome import Outcome, outcome_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.runs.utilisation import utilisation_of
