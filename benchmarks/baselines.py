@@ -14,7 +14,7 @@ from benchmarks.bench_cluster import machine
 from benchmarks.command_line import ROOT, parse, result_file
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
 from greensched_simulator.policy import BASELINE, Policy, policies_named, policy_named
-from greensched_simulator.results.cells import Cell, Row, change_cell, count, short
+from greensched_simulator.results.cells import Cell, Row, count, short
 from greensched_simulator.results.comparison import (
     CARBON,
     COST,
@@ -24,10 +24,9 @@ from greensched_simulator.results.comparison import (
     ComparedFigure,
     Results,
     compare,
-    difference,
     mean_outcome,
 )
-from greensched_simulator.results.tables import losses
+from greensched_simulator.results.tables import changed_cell, losses
 from greensched_simulator.runs.outcome import Outcome
 from greensched_simulator.world.scenario_loading import load_scenario
 
@@ -79,8 +78,8 @@ def _lines(gallery: dict[str, Results]) -> Iterator[str]:
     yield (
         f"{len(seeds)} seeds ({seeds[0]} to {seeds[-1]}); {machine()['cpu']}, Python "
         f"{machine()['python']}. Changes are against `{BASELINE}`, paired by seed, ± half the 95 % "
-        "interval (Student's t); bold where the whole interval is on the better side of zero, *in "
-        "italics* where it is on the worse."
+        "interval (Student's t); bold where the whole interval is on the better side of zero and "
+        "no work was left undone, *in italics* where it is on the worse side."
     )
     yield "\n## Carbon, over the gallery\n"
     yield "Each change with the missed deadlines, mean over seeds.\n"
@@ -130,7 +129,7 @@ def _rows(results: Results) -> Iterator[Row]:
 
 
 def _change(figure: ComparedFigure, results: Results, policy: Policy) -> str:
-    text, tone = change_cell(difference(figure, results, policy).percent)
+    text, tone = changed_cell(figure, results, policy)
     return {"better": f"**{text}**", "worse": f"*{text}*", "": text}[tone]
 
 

@@ -249,7 +249,8 @@ def _timed(world: World, policy: Policy, runs: int, turns: int) -> tuple[Outcome
     turns_s = []
     for _ in range(turns):
         began = time.perf_counter()
-        schedules = simulate_each(world, (policy,) * runs, lambda policy, seed: None)
+        done = simulate_each(world, (policy,) * runs, lambda policy, seed: None)
+        schedules = [each.schedule for each in done]
         until_s = billed_until_s(world, *schedules)
         outcomes = [
             outcome_of(world, each, bill_of(world, each, until_s), until_s) for each in schedules

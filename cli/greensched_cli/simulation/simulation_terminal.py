@@ -18,8 +18,10 @@ from greensched_core.clock import WallClock
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.policy import Policy
 from greensched_simulator.reports.report import write_report
+from greensched_simulator.results.billed_time import how_long_billed
 from greensched_simulator.results.cells import Row
 from greensched_simulator.results.comparison import Results, Round, compare
+from greensched_simulator.results.completion_tables import completion_rows, decision_lines
 from greensched_simulator.results.optional_metrics import supply_rows
 from greensched_simulator.results.run_folder import FinishedRun, RecordedRun, RunFolder
 from greensched_simulator.results.tables import (
@@ -28,7 +30,6 @@ from greensched_simulator.results.tables import (
     done_rows,
     embodied_text,
     how_compared,
-    how_long_billed,
     lever_rows,
     losses,
     outcome_rows,
@@ -172,9 +173,14 @@ def _tables(results: Results, currency: str) -> Iterator[tuple[str, Sequence[Row
     if results.baseline is None:
         policy = results.policies[0]
         rows = outcome_rows(results.outcomes[policy][0], currency)
+        rows += decision_lines(results, policy)
         yield f"{policy.name}, seed {results.seeds[0]}", [("", ""), *rows]
         return
     yield "work done, and how long jobs waited; means over seeds", done_rows(results)
+    yield (
+        "completion times, and how full the cluster was; means over seeds",
+        completion_rows(results),
+    )
     yield "energy, carbon and cost", taken_rows(results, currency)
     supply = supply_rows(results)
     if supply[1:]:

@@ -53,8 +53,8 @@ from greensched_simulator.bounds.programme import Programme
 from greensched_simulator.bounds.supply import saved_by_panels
 from greensched_simulator.bounds.ways import Choices, pieces, starts, stay
 from greensched_simulator.runs.charges import charges_of
+from greensched_simulator.runs.job_times import shortest_runtimes_s
 from greensched_simulator.runs.node_groups import AlikeNodes, fits, groups_of
-from greensched_simulator.runs.outcome import shortest_runtimes_s
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.world.elastic_jobs import Range, range_of
 from greensched_simulator.world.services import is_replica

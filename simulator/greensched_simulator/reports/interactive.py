@@ -1,6 +1,6 @@
 """The interactive plots of a report: hover, zoom and switches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -34,13 +34,17 @@ _DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}  # Plotly's name
 Looks = Mapping[Policy, Look]
 
 
-def change_figures(shown: Sequence[Changes]) -> list[go.Figure]:
+def change_figures(views: Views) -> list[go.Figure]:
     """Return a figure for each bill: every policy's change with its interval, zero marked."""
-    return [_change_figure(each) for each in shown]
+    return [_change_figure(each, views.do_less) for each in views.changes]
 
 
-def _change_figure(changes: Changes) -> go.Figure:
+def _change_figure(changes: Changes, do_less: Collection[Policy]) -> go.Figure:
     percents = list(changes.by_policy.values())
+    colours = [
+        change_colour(percent, does_less=policy in do_less)
+        for policy, percent in changes.by_policy.items()
+    ]
     labels = [in_two_lines(policy.label) for policy in changes.by_policy]
     figure = go.Figure()
     figure.add_scatter(
@@ -49,7 +53,7 @@ def _change_figure(changes: Changes) -> go.Figure:
         error_x={"type": "data", "array": [each.high - each.mean for each in percents],
                  "color": "#52606d", "thickness": 1.5},
         mode="markers",
-        marker={"size": 9, "color": [change_colour(each) for each in percents]},
+        marker={"size": 9, "color": colours},
         text=[change_text(each) for each in percents],
         hovertemplate="%{y}: %{text}<extra></extra>",
         showlegend=False,

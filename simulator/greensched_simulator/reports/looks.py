@@ -57,9 +57,9 @@ def zone_label(zone: str) -> str:
     return f"grid of {zone}"
 
 
-def change_colour(percent: ConfidenceInterval) -> str:
-    """Return the colour of a change: better, worse, or not significant."""
-    return TONE_COLOURS[tone_of(percent)]
+def change_colour(percent: ConfidenceInterval, *, does_less: bool = False) -> str:
+    """Return the colour of a change: better, worse, or neither, as `tone_of` says."""
+    return TONE_COLOURS[tone_of(percent, does_less=does_less)]
 
 
 def in_two_lines(label: str) -> str:

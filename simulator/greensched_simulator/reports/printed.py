@@ -57,7 +57,8 @@ def _drawn(views: Views, results: Results, currency: str) -> _Drawn:
     if len(results.policies) > 1:
         if views.changes:
             yield "change", _change(views, results)
-        yield "pareto", _pareto(views, look, currency)
+        if views.points:
+            yield "pareto", _pareto(views, look, currency)
     yield "power", _power(views, results, look)
     yield "waits", _waits(views, look)
 
@@ -67,10 +68,18 @@ def _change(views: Views, results: Results) -> Figure:
     policies = list(views.changes[0].by_policy)
     figure, axes = _row(len(views.changes), 1.05 + _LINE_IN * len(policies), is_shared=True)
     for place, shown in zip(axes, views.changes, strict=True):
-        for row, percent in enumerate(shown.by_policy.values()):
+        for row, (policy, percent) in enumerate(shown.by_policy.items()):
             error = None if math.isnan(percent.low) else percent.high - percent.mean
-            place.errorbar(percent.mean, row, xerr=error, fmt="o", ms=4, lw=1, capsize=2,
-                           color=change_colour(percent))  # fmt: skip
+            place.errorbar(
+                percent.mean,
+                row,
+                xerr=error,
+                fmt="o",
+                ms=4,
+                lw=1,
+                capsize=2,
+                color=change_colour(percent, does_less=policy in views.do_less),
+            )
         place.axvline(0.0, color="black", lw=0.8)
         place.set(title=f"change of {shown.title}\nagainst {results.baseline.label}, %")
         place.grid(lw=0.3)

@@ -27,7 +27,10 @@ from greensched_simulator.reports.page import (
 )
 from greensched_simulator.reports.printed import write_plots
 from greensched_simulator.reports.views import SHOWN_PCT, Views, drawn_first, views_of
+from greensched_simulator.results.billed_time import how_long_billed
 from greensched_simulator.results.cells import Row
+from greensched_simulator.results.comparison import Results
+from greensched_simulator.results.completion_tables import completion_rows, decision_lines
 from greensched_simulator.results.optional_metrics import supply_rows
 from greensched_simulator.results.run_folder import FinishedRun
 from greensched_simulator.results.tables import (
@@ -38,7 +41,6 @@ from greensched_simulator.results.tables import (
     embodied_text,
     how_captured,
     how_compared,
-    how_long_billed,
     lever_rows,
     losses,
     outcome_rows,
@@ -70,9 +72,6 @@ def write_report(run: FinishedRun) -> Path:
 def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
     results = run.results
     look = looks(results.policies, results.baseline, views.marked)
-    lines = {policy.label: each for policy, each in look.items()}
-    drawn = drawn_first(results)
-    off = [policy.label for policy in results.policies if policy not in drawn]
     yield heading(_title(run))
     yield paragraph(
         f"{run.summary['description']} A simulation: energy comes from the nodes' power curves, "
@@ -83,11 +82,35 @@ def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
         outcome = results.outcomes[results.policies[0]][0]
         yield section(
             "Work done, energy, cost and carbon",
-            table([("", ""), *outcome_rows(outcome, currency)]),
+            table(
+                [
+                    ("", ""),
+                    *outcome_rows(outcome, currency),
+                    *decision_lines(results, results.policies[0]),
+                ]
+            ),
         )
     else:
         yield from _compared(run, views, look)
+    yield _power_section(results, views, look)
     yield section(
+        "How long jobs waited",
+        paragraph(
+            "Time from ready to start, all seeds together; drawn up to where "
+            f"{SHOWN_PCT:g} % of each policy's jobs have started, or of those that ever do. A name "
+            "shows and hides its line."
+        ),
+        switches({policy.label: each for policy, each in look.items()}),
+        plots([waits_figure(views.waits, look)]),
+    )
+    yield section("What was run", table([("", ""), *_facts(run)], "facts"))
+
+
+def _power_section(results: Results, views: Views, look: Mapping[Policy, Look]) -> str:
+    drawn = drawn_first(results)
+    lines = {policy.label: look[policy] for policy in views.power}
+    off = [policy.label for policy in views.power if policy not in drawn]
+    return section(
         "Power over time, and the grid",
         paragraph(
             f"Hourly means of the whole cluster with seed {results.seeds[0]}, and below them each "
@@ -96,17 +119,6 @@ def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
         switches({**lines, **_zone_lines(views)}, off),
         plots([power_figure(views.power, views.grid, look, drawn)]),
     )
-    yield section(
-        "How long jobs waited",
-        paragraph(
-            "Time from ready to start, all seeds together; drawn up to where "
-            f"{SHOWN_PCT:g} % of each policy's jobs have started, or of those that ever do. A name "
-            "shows and hides its line."
-        ),
-        switches(lines),
-        plots([waits_figure(views.waits, look)]),
-    )
-    yield section("What was run", table([("", ""), *_facts(run)], "facts"))
 
 
 def _zone_lines(views: Views) -> dict[str, Look]:
@@ -116,22 +128,14 @@ def _zone_lines(views: Views) -> dict[str, Look]:
 
 def _compared(run: FinishedRun, views: Views, look: Mapping[Policy, Look]) -> Iterator[str]:
     results, currency = run.results, str(run.summary["currency"])
-    yield section(
-        "Work done and waits",
-        paragraph("Means over seeds."),
-        table(done_rows(results)),
-    )
-    yield section("Energy, cost and carbon", table(taken_rows(results, currency)))
-    supply = supply_rows(results)
-    if supply[1:]:
-        yield section("Energy by source, in zones with panels", table(supply))
+    yield from _of_all(results, currency)
     if results.baseline is not None:
         yield section(
             "What changed",
             paragraph(how_compared(results)),
             paragraph(how_long_billed(results)),
             table(change_rows(results)),
-            plots(change_figures(views.changes)),
+            plots(change_figures(views)),
         )
         shares = captured_rows(results)
         if shares[1:]:
@@ -148,7 +152,29 @@ def _compared(run: FinishedRun, views: Views, look: Mapping[Policy, Look]) -> It
             if lost
             else paragraph("No policy is worse than the baseline in any figure."),
         )
-    yield _against_each_other(views, look, currency)
+    if views.points:
+        yield _against_each_other(views, look, currency)
+
+
+def _of_all(results: Results, currency: str) -> Iterator[str]:
+    """Yield the sections with a line for each policy, the baseline like all others."""
+    yield section(
+        "Work done and waits",
+        paragraph("Means over seeds."),
+        table(done_rows(results)),
+    )
+    yield section(
+        "Completion times, and how full the cluster was",
+        paragraph(
+            "Means over seeds. Shares are those that running work requests of all nodes, over the "
+            "billed time."
+        ),
+        table(completion_rows(results)),
+    )
+    yield section("Energy, cost and carbon", table(taken_rows(results, currency)))
+    supply = supply_rows(results)
+    if supply[1:]:
+        yield section("Energy by source, in zones with panels", table(supply))
 
 
 def _against_each_other(views: Views, look: Mapping[Policy, Look], currency: str) -> str:
@@ -156,8 +182,9 @@ def _against_each_other(views: Views, look: Mapping[Policy, Look], currency: str
         "Carbon against delay, missed deadlines and cost",
         paragraph(
             "Points at the lower left are best. A filled point: no other policy is better in "
-            "both. Hover over a point for its policy and figures. Where a few outliers would "
-            "squeeze all others, the scale is stretched around most points: read the ticks."
+            "both; a policy that does less work than the baseline never is. Hover over a point for "
+            "its policy and figures. Where a few outliers would squeeze all others, the scale is "
+            "stretched around most points: read the ticks."
         ),
         key(_key(views, look)),
         plots(pareto_figures(views, look, currency)),

@@ -1,6 +1,6 @@
 """The values of a report's plots, read from a run's folder."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from greensched_simulator.results.comparison import (
     ComparedFigure,
     Results,
     difference,
+    does_less,
     mean_outcome,
 )
 from greensched_simulator.results.run_folder import FinishedRun
@@ -55,6 +56,7 @@ class Point(NamedTuple):
     wait_h: float
     slowdown: float
     missed: float
+    does_less: bool = False  # work than the baseline
 
 
 class HourlyValues(NamedTuple):
@@ -75,6 +77,7 @@ class Views(NamedTuple):
     """The values of all plots of a report."""
 
     changes: Sequence[Changes]  # none without a baseline
+    do_less: Collection[Policy]  # policies that did less work than the baseline
     points: Sequence[Point]
     marked: Sequence[Policy]  # with distinct colours in plots
     power: Mapping[Policy, HourlyValues]  # kW, with the first seed
@@ -88,6 +91,7 @@ def views_of(run: FinishedRun) -> Views:
     shown = points(results)
     return Views(
         changes(results) if results.baseline else (),
+        [policy for policy in results.policies if does_less(results, policy)],
         shown,
         marked(results, shown),
         power(run),
@@ -97,9 +101,16 @@ def views_of(run: FinishedRun) -> Views:
 
 
 def drawn_first(results: Results) -> list[Policy]:
-    """Return the policies to draw if there is no room for all: baseline and least carbon."""
-    least = min(results.policies, key=lambda each: mean_outcome(results.outcomes[each]).carbon_g)
-    return [each for each in dict.fromkeys((results.baseline, least)) if each is not None]
+    """Return the policies to draw if there is no room for all: baseline and least carbon.
+
+    Each has a bill with the first seed. A policy that did less work than the baseline is not drawn
+    as the one of least carbon.
+    """
+    has_power = _billed_first(results)
+    whole = [policy for policy in _billed(results) if not does_less(results, policy)]
+    whole.sort(key=lambda each: mean_outcome(results.outcomes[each]).carbon_g)
+    wanted = dict.fromkeys((results.baseline, *whole[:1]))
+    return [each for each in has_power if each in wanted] or has_power[:1]
 
 
 def changes(results: Results) -> list[Changes]:
@@ -116,16 +127,26 @@ def changes(results: Results) -> list[Changes]:
     ]
 
 
+def _billed(results: Results) -> list[Policy]:
+    """Return the policies that have a bill with all seeds."""
+    return [each for each in results.policies if mean_outcome(results.outcomes[each]).is_billed]
+
+
+def _billed_first(results: Results) -> list[Policy]:
+    """Return the policies that have a bill with the first seed."""
+    return [each for each in results.policies if results.outcomes[each][0].is_billed]
+
+
 def points(results: Results) -> list[Point]:
-    """Return a point for each policy."""
+    """Return a point for each policy that has a bill with all seeds."""
     found = []
-    for policy in results.policies:
+    for policy in _billed(results):
         mean = mean_outcome(results.outcomes[policy])
         missed = mean.deadlines - mean.deadlines_met
         found.append(
             Point(
                 policy, mean.carbon_g / 1e3, mean.cost, mean.wait_mean_s / SECONDS_PER_HOUR,
-                mean.slowdown_mean, missed,
+                mean.slowdown_mean, missed, does_less(results, policy),
             )
         )  # fmt: skip
     return found
@@ -145,10 +166,12 @@ def against(shown: Sequence[Point], currency: str) -> Mapping[str, str]:
 def front(shown: Sequence[Point], other: str) -> list[Point]:
     """Return the points that no other point beats in both carbon and `other`, by carbon.
 
-    `other` is a field of the points; of equal points the first is kept.
+    `other` is a field of the points; of equal points the first is kept. What did less work than the
+    baseline beats nothing.
     """
     kept: list[Point] = []
-    for point in sorted(shown, key=lambda each: (each.carbon_kg, getattr(each, other))):
+    whole = [point for point in shown if not point.does_less]
+    for point in sorted(whole, key=lambda each: (each.carbon_kg, getattr(each, other))):
         if not kept or getattr(point, other) < getattr(kept[-1], other):
             kept.append(point)
     return kept
@@ -168,11 +191,11 @@ def marked(results: Results, shown: Sequence[Point]) -> list[Policy]:
 
 
 def power(run: FinishedRun) -> Mapping[Policy, HourlyValues]:
-    """Return the cluster's power in kW by hour, with the first seed."""
+    """Return the cluster's power in kW by hour, with the first seed, of what has bills."""
     parts = [f"energy_{part}_j" for part in ("active", "idle", "sleep", "wake")]
     columns = ["policy", "hour", "length_s", *parts]
     by_name = {policy.name: policy for policy in run.results.policies}
-    joules = {policy: np.zeros(0) for policy in by_name.values()}
+    joules = {policy: np.zeros(0) for policy in _billed_first(run.results)}
     length_s = np.zeros(0)
     for batch in _batches(run, "node-hours", columns):
         hour = _numbers(batch, "hour").astype(np.int64)
@@ -195,7 +218,7 @@ def power(run: FinishedRun) -> Mapping[Policy, HourlyValues]:
 def carbon_of_grid(run: FinishedRun) -> Mapping[str, HourlyValues]:
     """Return each zone's carbon intensity in g/kWh, with the first seed."""
     found: dict[str, list[tuple[Floats, Floats]]] = {}
-    end_h = run.results.outcomes[run.results.policies[0]][0].billed_s / SECONDS_PER_HOUR
+    end_h = run.results.billed_s[0] / SECONDS_PER_HOUR
     for batch in _batches(run, "grid", ["zone", "time_s", "carbon_g_per_kwh"]):
         zones = np.array(batch.column("zone").to_pylist())
         hours = _numbers(batch, "time_s") / SECONDS_PER_HOUR

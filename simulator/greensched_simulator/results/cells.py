@@ -20,7 +20,12 @@ _LEAST_SHOWN = 5e-7  # the least amount visible in six decimals
 
 
 def amount(value: float) -> str:
-    """Return an amount with two decimals, or with two significant digits if it is small."""
+    """Return an amount with two decimals, or with two significant digits if it is small.
+
+    A dash for NaN.
+    """
+    if math.isnan(value):
+        return "–"
     if abs(value) < _LEAST_SHOWN or abs(value) >= 0.1:
         return f"{value:.2f}"
     return f"{value:.{min(6, 1 - math.floor(math.log10(abs(value))))}f}"
@@ -61,14 +66,17 @@ def change_text(percent: ConfidenceInterval) -> str:
     return f"{shown} %" if math.isnan(half) else f"{shown} ±{half:.1f} %"
 
 
-def tone_of(change: ConfidenceInterval) -> Tone:
-    """Return "better" or "worse" if the interval excludes zero, else ""; less is better."""
+def tone_of(change: ConfidenceInterval, *, does_less: bool = False) -> Tone:
+    """Return "better" or "worse" if the interval excludes zero, else ""; less is better.
+
+    A policy that `does_less` work than the baseline is never better.
+    """
     if change.high < 0:
-        return "better"
+        return "" if does_less else "better"
     return "worse" if change.low > 0 else ""
 
 
-def change_cell(percent: ConfidenceInterval) -> Cell:
-    """Return a change with its interval, marked as better or worse unless it is shown as 0.0."""
+def change_cell(percent: ConfidenceInterval, *, does_less: bool = False) -> Cell:
+    """Return a change with its interval, marked as `tone_of` says unless it is shown as 0.0."""
     text = change_text(percent)
-    return Cell(text, "" if text.startswith("0.0 ") else tone_of(percent))
+    return Cell(text, "" if text.startswith("0.0 ") else tone_of(percent, does_less=does_less))

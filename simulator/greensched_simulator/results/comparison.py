@@ -1,6 +1,7 @@
 """Compares policies on the same worlds: their figures, and differences paired by seed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -12,14 +13,10 @@ from greensched_simulator.arrays.seeds import naming_seed
 from greensched_simulator.bounds.bound import Least, least_totals
 from greensched_simulator.policy import Policy
 from greensched_simulator.results.cells import ConfidenceInterval
-from greensched_simulator.runs.outcome import Outcome, outcome_of
+from greensched_simulator.runs.billing_together import outcomes_together
+from greensched_simulator.runs.outcome import Outcome
 from greensched_simulator.runs.schedule import Schedule
-from greensched_simulator.runs.simulation import (
-    ProgressCallback,
-    bill_of,
-    billed_until_s,
-    simulate_each,
-)
+from greensched_simulator.runs.simulation import ProgressCallback, simulate_each
 from greensched_simulator.scenario.model import Scenario
 from greensched_simulator.world.world import World, build_world, refuse_seeds
 
@@ -28,13 +25,19 @@ LEAST_SAVING = 1e-6  # of the baseline; a smaller possible saving is within the 
 
 
 class Round(NamedTuple):
-    """All policies' runs on one world, billed for the same time."""
+    """All policies' runs on one world, billed for the same time, but for those without a bill."""
 
     world: World
     policies: tuple[Policy, ...]
     schedules: tuple[Schedule, ...]  # one per policy
     outcomes: tuple[Outcome, ...]
-    least: Least | None = None  # lower bounds for all schedules of this world; None: not requested
+    least: Least | None = None  # lower bounds for all billed schedules; None: not requested
+    engine_s: tuple[float, ...] = ()  # wall seconds of each run; empty: not measured
+
+    @property
+    def billed_s(self) -> float:
+        """Return the seconds for which the policies are billed."""
+        return next(outcome.billed_s for outcome in self.outcomes if outcome.is_billed)
 
 
 class Results(NamedTuple):
@@ -45,6 +48,16 @@ class Results(NamedTuple):
     seeds: tuple[int, ...]
     outcomes: Mapping[Policy, tuple[Outcome, ...]]  # one per seed, in their order
     least: tuple[Least, ...] = ()  # one per seed, or none
+    # Wall seconds of the engine per decision, mean over all; not reproducible; empty: not measured.
+    decision_s: Mapping[Policy, float] = MappingProxyType({})
+
+    @property
+    def billed_s(self) -> tuple[float, ...]:
+        """Return the seconds for which the policies are billed with each seed."""
+        return tuple(
+            next(outcome.billed_s for outcome in each if outcome.is_billed)
+            for each in zip(*self.outcomes.values(), strict=True)
+        )
 
 
 class ComparedFigure(NamedTuple):
@@ -73,6 +86,15 @@ LATE = ComparedFigure(
 MISSED = ComparedFigure(
     "deadlines_missed", lambda outcome: outcome.deadlines - outcome.deadlines_met
 )
+NEVER_RAN = ComparedFigure("jobs_never_ran", lambda outcome: outcome.jobs_never_ran)
+# What a run did; more is better. Requests are expected values, whose rounding is no difference.
+_DONE: tuple[Callable[[Outcome], float], ...] = (
+    lambda outcome: outcome.jobs_done,
+    lambda outcome: outcome.work_core_h,
+    lambda outcome: outcome.work_gpu_h,
+    lambda outcome: outcome.work_memory_gib_h,
+    lambda outcome: round(outcome.requests - outcome.requests_turned_away),
+)
 
 
 def compare(
@@ -85,8 +107,9 @@ def compare(
 ) -> Iterator[Round]:
     """Yield the policies' runs on the scenario's world, seed by seed; call `on_end` after each run.
 
-    `with_bound` adds the lower bounds. Raises BadInput as billing does, with the seed; if the jobs
-    of any seed cannot be run, before the first run.
+    `with_bound` adds the lower bounds. A policy that lasts longer than the data of the grids has no
+    bill. Raises BadInput, with the seed, if that holds for all; if the jobs of any seed cannot be
+    run, before the first run.
     """
     if len(seeds) > 1:
         refuse_seeds(scenario, seeds)
@@ -105,14 +128,18 @@ def _round(
     with_bound: bool,
 ) -> Round:
     world = build_world(scenario, seed)
-    schedules = simulate_each(world, policies, on_end)
-    until_s = billed_until_s(world, *schedules)
-    outcomes = tuple(
-        outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
-        for schedule in schedules
+    runs = simulate_each(world, policies, on_end)
+    schedules, engine_s = (
+        tuple(each.schedule for each in runs),
+        tuple(each.engine_s for each in runs),
     )
-    least = least_totals(world, schedules, until_s) if with_bound else None
-    return Round(world, tuple(policies), tuple(schedules), outcomes, least)
+    outcomes = outcomes_together(world, schedules)
+    done = Round(world, tuple(policies), schedules, outcomes, engine_s=engine_s)
+    if not with_bound:
+        return done
+    pairs = zip(schedules, outcomes, strict=True)
+    billed = [schedule for schedule, outcome in pairs if outcome.is_billed]
+    return done._replace(least=least_totals(world, billed, done.billed_s))
 
 
 def difference(figure: ComparedFigure, results: Results, policy: Policy) -> Difference:
@@ -126,6 +153,18 @@ def difference(figure: ComparedFigure, results: Results, policy: Policy) -> Diff
     with np.errstate(all="ignore"):
         percent = np.where(base == 0.0, np.nan, 100.0 * (own - base) / np.abs(base))
     return Difference(interval(own - base), interval(percent))
+
+
+def does_less(results: Results, policy: Policy) -> bool:
+    """Return whether a policy did less work of any kind than the baseline, with any seed.
+
+    Jobs, hours of cores, GPUs and memory, and answered requests each count by themselves: what a
+    policy saves by leaving some of them undone is no saving. False without a baseline.
+    """
+    if results.baseline is None:
+        return False
+    pairs = zip(results.outcomes[policy], results.outcomes[results.baseline], strict=True)
+    return any(done(ours) < done(theirs) for ours, theirs in pairs for done in _DONE)
 
 
 def captured(figure: ComparedFigure, results: Results, policy: Policy) -> ConfidenceInterval:
@@ -171,12 +210,13 @@ def ranked(results: Results) -> Results:
     """Return the results with the policies in the order of tables and plots.
 
     The baseline comes first, then the others by carbon, the least first; policies that left jobs
-    undone come last.
+    undone come after those, and last the policies without a bill.
     """
 
-    def rank(policy: Policy) -> tuple[bool, bool, float]:
+    def rank(policy: Policy) -> tuple[bool, bool, bool, float]:
         outcome = mean_outcome(results.outcomes[policy])
-        return policy != results.baseline, outcome.jobs_done < outcome.jobs, outcome.carbon_g
+        is_other, is_undone = policy != results.baseline, outcome.jobs_done < outcome.jobs
+        return is_other, not outcome.is_billed, is_undone, outcome.carbon_g
 
     return results._replace(policies=tuple(sorted(results.policies, key=rank)))
 

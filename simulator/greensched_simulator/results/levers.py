@@ -15,7 +15,7 @@ import numpy as np
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.policy import Policy
 from greensched_simulator.results.cells import ConfidenceInterval
-from greensched_simulator.results.comparison import ComparedFigure, Results, interval
+from greensched_simulator.results.comparison import ComparedFigure, Results, does_less, interval
 
 LEVERS = ("when", "where", "queue", "sleep", "cap", "pause")  # fields of a policy
 
@@ -76,6 +76,13 @@ def parts(
             )
             for lever in levers
         }
+
+
+def parts_do_less(results: Results, policy: Policy) -> bool:
+    """Return whether any combination of a policy's levers did less work than the baseline."""
+    assert results.baseline is not None, "there is no baseline"
+    mixed = combinations_of(policy, results.baseline).values()
+    return any(does_less(results, each) for each in mixed)
 
 
 def _shapley(lever: str, levers: Sequence[str], worth: Mapping[frozenset[str], Floats]) -> Floats:

@@ -70,6 +70,18 @@ def _bill() -> Iterator[Column]:
         yield Column(f"carbon_{part}_g", NUMBER, "g", f"operational, location-based: {meaning}")
 
 
+def _utilisation() -> Iterator[Column]:
+    for name, meaning in (
+        ("cpu", "CPU cores of all nodes"),
+        ("memory", "memory of all nodes"),
+        ("gpu", "GPUs of all nodes"),
+    ):
+        without = "; 0 without GPUs" if name == "gpu" else ""
+        yield Column(f"{name}_utilisation_mean", NUMBER, "1", f"share of the {meaning} that was "
+                     f"requested by what ran, mean over the billed time{without}")  # fmt: skip
+        yield Column(f"{name}_utilisation_peak", NUMBER, "1", f"highest share at any time{without}")
+
+
 JOBS = RecordedTable("jobs", "a job; replicas of services have a table of their own", (
     *_RUN,
     Column("job", TEXT, "", "name of the job"),
@@ -142,7 +154,7 @@ DECISIONS = RecordedTable("decisions", "a decision or a failure, in the order of
                                          "CPUs then run, 1 is no cap"),
     Column("gpu_cap", NUMBER, "1", "of `cap`: share of each GPU's highest limit, 1 is no cap"),
 ))  # fmt: skip
-NODE_HOURS = RecordedTable("node-hours", "an hour of a node; they add up to the bill", (
+NODE_HOURS = RecordedTable("node-hours", "an hour of a node; they add up to its bill", (
     *_RUN,
     Column("hour", WHOLE, WHICH, "hour since the scenario's start, from 0"),
     Column("node", WORD, "", "name of the node"),
@@ -172,8 +184,18 @@ OUTCOMES = RecordedTable("outcomes", "the result of one policy with one seed", (
     Column("work_core_h", NUMBER, "core-h", "work done, in hours of the reference core"),
     Column("work_gpu_h", NUMBER, "GPU-h", "work done, in GPU hours at the reference core's "
                                             "speed"),
+    Column("work_memory_gib_h", NUMBER, "GiB-h", "memory held for that work, at the reference "
+                                                 "core's speed"),
     Column("deadlines", WHOLE, COUNT, "jobs with a deadline"),
     Column("deadlines_met", WHOLE, COUNT, "jobs that ended by their deadline"),
+    Column("completion_mean_s", NUMBER, "s", "mean completion time of jobs, from arrival to end; a "
+                                             "job that never ran starts at the end"),
+    Column("completion_median_s", NUMBER, "s", "median of the same"),
+    Column("completion_p95_s", NUMBER, "s", "95th percentile of the same"),
+    Column("completion_p99_s", NUMBER, "s", "99th percentile of the same"),
+    Column("makespan_s", NUMBER, "s", "time from the first arrival of a job to the last end of one;"
+                                      " 0: none ended"),
+    Column("throughput_jobs_per_h", NUMBER, "jobs/h", "jobs done over the makespan"),
     *_bill(),
     Column("wait_mean_s", NUMBER, "s", "mean wait of jobs; a job that never ran waits until the "
                                        "end"),
@@ -181,9 +203,12 @@ OUTCOMES = RecordedTable("outcomes", "the result of one policy with one seed", (
     Column("slowdown_mean", NUMBER, "1", "mean bounded slowdown of jobs"),
     Column("slowdown_p95", NUMBER, "1", "95th percentile of the same"),
     Column("fairness", NUMBER, "1", "Jain's index of the slowdowns; 1: all are equal"),
+    *_utilisation(),
     Column("nodes_used", WHOLE, COUNT, "nodes on which anything ran"),
     Column("billed_s", NUMBER, "s", "billed time: the scenario's length, or until the last job "
-                                    "ended under any policy"),
+                                    "ended under any policy; empty, as energy, cost and carbon: "
+                                    "its last job ended after the data of the grids"),
+    Column("billed_alone_s", NUMBER, "s", "time that would be billed without the other policies"),
     Column("jobs_never_ran", WHOLE, COUNT, "jobs that never ran"),
     Column("energy_charged_j", NUMBER, "J", "energy charged for jobs that never ran, in addition "
                                             "to the bill"),

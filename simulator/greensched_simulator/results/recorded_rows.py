@@ -21,15 +21,16 @@ from greensched_simulator.results.recorded_columns import (
     SERVICES,
     RecordedTable,
 )
+from greensched_simulator.runs.job_times import meets_deadline, ready_from_s, slowdowns, waits_s
 from greensched_simulator.runs.job_transfers import brought, transfers_of
 from greensched_simulator.runs.node_hours import node_hours
-from greensched_simulator.runs.outcome import meets_deadline, ready_from_s, slowdowns, waits_s
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.service_latency import served
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
 PART_ROWS = 100_000
+_CONSEQUENCES = ("fail", "wake", "move")  # of decisions or of chance
 # The order of decisions made at the same time.
 _DECISIONS = (
     "reject", "delay", "suspend", "fail", "wake", "move", "place", "resume", "sleep", "cap",
@@ -134,6 +135,12 @@ def decision_rows(
             "gpu_cap": capped[1, at],
         }
         yield _table(DECISIONS, world, policy, columns)
+
+
+def decisions_made(world: World, schedule: Schedule, until_s: float) -> int:
+    """Return how many rows of `decision_rows` are decisions, not consequences of such."""
+    kinds = zip(_DECISIONS, _times_jobs_and_nodes(world, schedule, until_s), strict=True)
+    return sum(times_s.size for name, (times_s, _, _) in kinds if name not in _CONSEQUENCES)
 
 
 def _times_jobs_and_nodes(

@@ -12,7 +12,8 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -28,6 +29,7 @@ from greensched_core.errors import BadInput
 from greensched_simulator.bounds.bound import Least
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.results.comparison import Results, Round, ranked
+from greensched_simulator.results.notes import notes_of_first, without_bill
 from greensched_simulator.results.recorded_columns import (
     ALWAYS,
     OF_SERVICES,
@@ -37,6 +39,7 @@ from greensched_simulator.results.recorded_columns import (
 )
 from greensched_simulator.results.recorded_rows import (
     decision_rows,
+    decisions_made,
     grid_rows,
     job_rows,
     node_hour_rows,
@@ -44,9 +47,7 @@ from greensched_simulator.results.recorded_rows import (
     service_rows,
 )
 from greensched_simulator.results.unfinished import Unfinished
-from greensched_simulator.runs.charges import REJECTION_FACTOR
 from greensched_simulator.runs.outcome import Outcome
-from greensched_simulator.runs.service_latency import served
 from greensched_simulator.scenario.model import CarbonFile, PriceFile, Scenario
 from greensched_simulator.scenario.site import SolarFile, TemperatureFile
 
@@ -105,11 +106,7 @@ class FinishedRun:
 
 
 def _json_figures(outcome: Outcome) -> dict[str, float | None]:
-    figures = {name: _cell(name, getattr(outcome, name)) for name in _FIGURES}
-    return {
-        name: None if figure is None or math.isnan(figure) else figure
-        for name, figure in figures.items()
-    }
+    return {name: _cell(name, getattr(outcome, name)) for name in _FIGURES}
 
 
 class _RowFiles:
@@ -157,6 +154,8 @@ class RunFolder:
     _files: dict[str, _RowFiles] = field(default_factory=dict)
     _rounds: list[tuple[int, tuple[Outcome, ...]]] = field(default_factory=list)
     _summary: dict[str, Any] = field(default_factory=dict)
+    _decisions: Counter[Policy] = field(default_factory=Counter)
+    _engine_s: defaultdict[Policy, float] = field(default_factory=lambda: defaultdict(float))
     _unfinished: Unfinished = field(init=False)
 
     def __post_init__(self) -> None:
@@ -185,20 +184,26 @@ class RunFolder:
         """Write the rows of one round."""
         if not self._files:
             self._begin()
-        world, until_s = done.world, done.outcomes[0].billed_s
-        for policy, schedule in zip(done.policies, done.schedules, strict=True):
+        world, until_s = done.world, done.billed_s
+        runs = zip(done.policies, done.schedules, done.outcomes, strict=True)
+        for policy, schedule, outcome in runs:
             self._files["jobs"].write(job_rows(world, policy, schedule))
             if world.services:
                 self._files["replicas"].write(replica_rows(world, policy, schedule))
                 self._files["services"].write(service_rows(world, policy, schedule))
-            self._files["decisions"].write(decision_rows(world, policy, schedule, until_s))
-            self._files["node-hours"].write(node_hour_rows(world, policy, schedule, until_s))
+            own_s = until_s if outcome.is_billed else outcome.billed_alone_s
+            self._decisions[policy] += decisions_made(world, schedule, own_s)
+            self._files["decisions"].write(decision_rows(world, policy, schedule, own_s))
+            if outcome.is_billed:
+                self._files["node-hours"].write(node_hour_rows(world, policy, schedule, until_s))
         self._files["grid"].write(grid_rows(world, until_s))
+        for policy, taken_s in zip(done.policies, done.engine_s, strict=False):  # or not measured
+            self._engine_s[policy] += taken_s
         self._rounds.append((world.seed, done.outcomes))
         if done.least is not None:
             self._summary.setdefault("least", []).append(done.least._asdict())
-        self._summary.setdefault(
-            "notes", [*world.notes, *_left_undone(done), *_missed_objectives(done)]
+        self._summary.setdefault("notes", [*world.notes, *notes_of_first(done)]).extend(
+            without_bill(done)
         )
         self._summary.setdefault("jobs", done.outcomes[0].jobs)
         self._summary.setdefault("nodes", len(world.node_names))
@@ -209,12 +214,24 @@ class RunFolder:
         self._close()
         unfinished = self._unfinished.path
         _write_outcomes(unfinished / _OUTCOMES, self.run.policies, self._rounds)
-        summary = json.dumps({**_described(self.run), **self._summary}, indent=2) + "\n"
+        told = {**_described(self.run), **self._summary, "decisions": self._decisions_told()}
+        summary = json.dumps(told, indent=2) + "\n"
         (unfinished / SUMMARY).write_text(summary, encoding="utf-8")
         rows = sorted(path.name for path in unfinished.iterdir() if path.name != SUMMARY)
         self._unfinished.settle([*rows, SUMMARY])
         self._unfinished.leave()
         return read_run(self.folder)
+
+    def _decisions_told(self) -> dict[str, dict[str, float | None]]:
+        """Return each policy's decisions over all seeds, and the mean wall seconds of one."""
+
+        def each_s(policy: Policy, count: int) -> float | None:
+            return self._engine_s[policy] / count if policy in self._engine_s and count else None
+
+        return {
+            policy.name: {"count": count, "seconds_each": each_s(policy, count)}
+            for policy, count in self._decisions.items()
+        }
 
     def _close(self) -> None:
         begun, self._files = self._files, {}
@@ -267,36 +284,27 @@ def _results(summary: Mapping[str, Any], outcomes: str) -> Results:
         seeds,
         {policy: tuple(_outcome(rows[policy.name, seed]) for seed in seeds) for policy in policies},
         tuple(Least(**each) for each in summary.get("least", ())),
+        {
+            policy_named(name): each["seconds_each"]
+            for name, each in summary["decisions"].items()
+            if each["seconds_each"] is not None
+        },
     )
     return results if results.baseline is None else ranked(results)
 
 
 def _outcome(row: Mapping[str, str]) -> Outcome:
     figures = {
-        name: int(row[name]) if name in _COUNTS else float(row[name] or 0.0) for name in _FIGURES
+        name: int(row[name]) if name in _COUNTS else _figure(name, row[name]) for name in _FIGURES
     }
     return Outcome(**figures)  # type: ignore[arg-type]  # counts are whole, as just made
 
 
-def _left_undone(done: Round) -> Iterator[str]:
-    for policy, outcome in zip(done.policies, done.outcomes, strict=True):
-        if outcome.jobs_never_ran:
-            yield (
-                f"{policy.label}: {outcome.jobs_never_ran:,} of {outcome.jobs:,} jobs never ran; "
-                f"its totals are charged {REJECTION_FACTOR:g} times the most that these could take"
-            )
-
-
-def _missed_objectives(done: Round) -> Iterator[str]:
-    for policy, schedule in zip(done.policies, done.schedules, strict=True):
-        for service in done.world.services:
-            found = served(done.world, schedule, service)
-            in_time = float(found.in_time.sum()) / max(float(found.requests.sum()), 1.0)
-            if found.requests.sum() > 0 and in_time < service.share:
-                yield (
-                    f"{policy.label}: {service.name} answered {100 * in_time:.2f} % of its "
-                    f"requests in time, its objective is {100 * service.share:g} %"
-                )
+def _figure(name: str, cell: str) -> float:
+    """Return the figure in a cell; NaN if it is not known."""
+    if cell:
+        return float(cell)
+    return 0.0 if name in _EMPTY_IF_ZERO else math.nan
 
 
 def _write_outcomes(
@@ -313,7 +321,8 @@ def _write_outcomes(
 
 def _cell(name: str, value: float) -> float | None:
     """Return a figure, or None, an empty cell, if it is not known."""
-    return None if name in _EMPTY_IF_ZERO and value == 0.0 else value
+    is_unknown = math.isnan(value) or (name in _EMPTY_IF_ZERO and value == 0.0)
+    return None if is_unknown else value
 
 
 def _described(run: RecordedRun) -> dict[str, Any]:

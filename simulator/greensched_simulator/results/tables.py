@@ -30,6 +30,7 @@ from greensched_simulator.results.comparison import (
     LATE,
     MARGINAL,
     MISSED,
+    NEVER_RAN,
     SLOWDOWN,
     WAIT,
     ComparedFigure,
@@ -37,9 +38,17 @@ from greensched_simulator.results.comparison import (
     Results,
     captured,
     difference,
+    does_less,
     mean_outcome,
 )
-from greensched_simulator.results.levers import LEVERS, levers_of, parts, with_all_combinations
+from greensched_simulator.results.completion_tables import completion_lines
+from greensched_simulator.results.levers import (
+    LEVERS,
+    levers_of,
+    parts,
+    parts_do_less,
+    with_all_combinations,
+)
 from greensched_simulator.results.optional_metrics import (
     failure_rows,
     in_time,
@@ -75,6 +84,7 @@ def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
         ("jobs done", _of_all(outcome)),
         ("work done, core-h", large(outcome.work_core_h)),
         ("  GPU-h", large(outcome.work_gpu_h)),
+        ("  GiB-h of memory", large(outcome.work_memory_gib_h)),
         (
             "deadlines met",
             f"{count(outcome.deadlines_met)} of {count(outcome.deadlines)}, {count(missed)} missed",
@@ -84,6 +94,7 @@ def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
         *_not_in_totals(outcome),
         *request_rows(outcome),
         *failure_rows(outcome),
+        *completion_lines(outcome),
         ("wait, h: mean", amount(outcome.wait_mean_s / SECONDS_PER_HOUR)),
         ("  95th percentile", amount(outcome.wait_p95_s / SECONDS_PER_HOUR)),
         ("slowdown: mean", amount(outcome.slowdown_mean)),
@@ -159,10 +170,10 @@ def taken_rows(results: Results, currency: str) -> list[Row]:
 def change_rows(results: Results) -> list[Row]:
     """Return a head and a line for each policy: missed deadlines and changes.
 
-    With services, also late requests.
+    With services, also late requests; if any job never ran, also those.
     """
     compared = _compared(results)
-    losses = (("deadlines\nmissed", MISSED), *_late(results))
+    losses = (*_never_ran(results), ("deadlines\nmissed", MISSED), *_late(results))
     names = (name for name, _ in (*losses, *compared))
     rows: list[Row] = [("policy", *names)]
     for policy in results.policies:
@@ -170,9 +181,21 @@ def change_rows(results: Results) -> list[Row]:
         if policy == results.baseline:
             rows.append((policy.label, *lost, *("baseline" for _ in compared)))
             continue
-        changes = (difference(figure, results, policy).percent for _, figure in compared)
-        rows.append((policy.label, *lost, *map(change_cell, changes)))
+        changes = (changed_cell(figure, results, policy) for _, figure in compared)
+        rows.append((policy.label, *lost, *changes))
     return rows
+
+
+def changed_cell(figure: ComparedFigure, results: Results, policy: Policy) -> Cell:
+    """Return a figure's change against the baseline; only work done in full makes it better."""
+    percent = difference(figure, results, policy).percent
+    return change_cell(percent, does_less=does_less(results, policy))
+
+
+def _never_ran(results: Results) -> tuple[tuple[str, ComparedFigure], ...]:
+    every = (outcome for own in results.outcomes.values() for outcome in own)
+    some = any(outcome.jobs_never_ran for outcome in every)
+    return (("jobs that\nnever ran", NEVER_RAN),) if some else ()
 
 
 def _late(results: Results) -> tuple[tuple[str, ComparedFigure], ...]:
@@ -225,11 +248,14 @@ def lever_rows(results: Results) -> list[Row]:
     levers = [lever for lever in LEVERS if any(lever in own for own in of_each)]
     rows: list[Row] = [("policy", "of", *levers, "together")]
     for policy in policies:
+        less = parts_do_less(results, policy)
         for name, figure in COMPARED:
             found = parts(figure, results, policy)
-            cells = (change_cell(found[lever]) if lever in found else "" for lever in levers)
-            together = change_cell(difference(figure, results, policy).percent)
-            rows.append((policy.label, name, *cells, together))
+            cells = (
+                change_cell(found[lever], does_less=less) if lever in found else ""
+                for lever in levers
+            )
+            rows.append((policy.label, name, *cells, changed_cell(figure, results, policy)))
     return rows
 
 
@@ -271,17 +297,6 @@ def how_compared(results: Results) -> str:
     )
 
 
-def how_long_billed(results: Results) -> str:
-    """Return a sentence on the hours for which all policies of a comparison are billed."""
-    billed_s = [outcome.billed_s for outcome in results.outcomes[results.policies[0]]]
-    mean_h = sum(billed_s) / len(billed_s) / SECONDS_PER_HOUR
-    return (
-        f"All are billed for {short(mean_h)} h, until the last job under any of them has ended. "
-        f"In a comparison with other policies this time may be longer; idle energy then counts "
-        f"more, and percentages differ."
-    )
-
-
 def _hours(found: Difference) -> ConfidenceInterval:
     return ConfidenceInterval(*(each / SECONDS_PER_HOUR for each in found.change))
 
@@ -290,6 +305,7 @@ def _lost(
     results: Results,
 ) -> Iterator[tuple[str, ComparedFigure, Callable[[Difference], ConfidenceInterval], str]]:
     """Yield name, figure and unit of all figures that a policy may worsen."""
+    yield "jobs that never ran", NEVER_RAN, lambda found: found.change, ""
     yield "deadlines missed", MISSED, lambda found: found.change, ""
     for _, figure in _late(results):
         yield "requests late", figure, lambda found: found.change, ""
@@ -301,7 +317,8 @@ def _lost(
 
 def embodied_text(results: Results) -> str:
     """Return a sentence on the nodes' embodied carbon; empty if it is not known."""
-    grams = mean_outcome(next(iter(results.outcomes.values()))).carbon_embodied_g
+    means = map(mean_outcome, results.outcomes.values())
+    grams = next((mean.carbon_embodied_g for mean in means if mean.is_billed), 0.0)
     if not grams:
         return ""
     return (
@@ -315,7 +332,8 @@ def _lost_cell(results: Results, policy: Policy, figure: ComparedFigure) -> Cell
     lost = count(float(np.mean([figure.of(each) for each in results.outcomes[policy]])))
     if results.baseline is None:
         return Cell(lost)
-    return Cell(lost, tone_of(difference(figure, results, policy).change))
+    change = difference(figure, results, policy).change
+    return Cell(lost, tone_of(change, does_less=does_less(results, policy)))
 
 
 def _taken(outcome: Outcome, currency: str) -> dict[str, dict[str, float]]:
@@ -350,7 +368,8 @@ def _parts_shown(outcomes: Iterable[Outcome]) -> list[str]:
 
 def _has(outcome: Outcome, part: str) -> bool:
     """Return whether a part is not 0; moving data may cost money but no energy."""
-    return bool(getattr(outcome, f"energy_{part}_j") or getattr(outcome, f"cost_{part}"))
+    found = (getattr(outcome, f"energy_{part}_j"), getattr(outcome, f"cost_{part}"))
+    return any(value and not math.isnan(value) for value in found)
 
 
 def _split(name: str, figures: Mapping[str, float], outcome: Outcome) -> Iterator[Row]:

@@ -24,7 +24,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_core.errors import BadInput
 from greensched_policies.billing.timelines import ZoneSeries, held, steps_at
 from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats, Integers
 from greensched_policies.costs.sleeping import SleepColumns
@@ -32,7 +31,7 @@ from greensched_policies.rules.catalogue import SLEEP_RULES
 from greensched_simulator.arrays.moving import J_PER_BYTE, PRICE_PER_BYTE, most_moving_s
 from greensched_simulator.runs.node_groups import AlikeNodes, groups_of
 from greensched_simulator.runs.schedule import Schedule
-from greensched_simulator.runs.simulation import SLOT_S, zone_series
+from greensched_simulator.runs.simulation import SLOT_S, MissingData, zone_series
 from greensched_simulator.world.elastic_jobs import Range, range_of
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
@@ -55,7 +54,7 @@ class Charge(NamedTuple):
 def charge_of(world: World, schedule: Schedule, until_s: float) -> Charge:
     """Return the charge for the jobs of a schedule that never ran, billed until `until_s`.
 
-    Raises BadInput if a grid has no data for a time at which such a job could have run.
+    Raises MissingData if a grid has no data for a time at which such a job could have run.
     """
     left = np.flatnonzero(np.isnan(schedule.start_s))
     if left.size == 0:
@@ -67,7 +66,7 @@ def charge_of(world: World, schedule: Schedule, until_s: float) -> Charge:
 def charges_of(world: World, left: Integers, until_s: float) -> Floats:
     """Return the joules, money and grams charged for each job of `left`, [3,L].
 
-    Raises BadInput as `charge_of` does.
+    Raises MissingData as `charge_of` does.
     """
     arrival_s = world.jobs.arrival_s[left]
     greatest = [_greatest(series, arrival_s, until_s) for series in zone_series(world)]
@@ -77,7 +76,7 @@ def charges_of(world: World, left: Integers, until_s: float) -> Floats:
         dearest = np.maximum(dearest, most)
     dearest += _most_moved(world, left, until_s)
     if np.isnan(dearest).any():
-        raise BadInput(
+        raise MissingData(
             f"scenario {world.name}: a grid lacks carbon, price or temperature for a part of the "
             f"{until_s / 3600.0:.0f} h in which a job that never ran could have run: give a file "
             f"without gaps, or a shorter length"

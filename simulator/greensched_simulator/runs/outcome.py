@@ -1,27 +1,25 @@
 """The figures of a run: work done, energy, money and carbon, waits and slowdowns."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from greensched_policies.billing.accounting import Bill, BillTotal, total_bill
-from greensched_policies.costs.cost import Floats
+from greensched_policies.billing.accounting import PARTS, Bill, BillTotal, total_bill
 from greensched_policies.encoding.reward import ROUNDING_S
-from greensched_simulator.arrays.precedence import earliest_ready_s, ready_s
 from greensched_simulator.runs.charges import charge_of
+from greensched_simulator.runs.job_times import job_times_of, meets_deadline
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.service_latency import latency_of
-from greensched_simulator.runs.simulation import bill_of, zone_balances
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, zone_balances
+from greensched_simulator.runs.utilisation import utilisation_of
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
-# Feitelson et al., "Theory and Practice in Parallel Job Scheduling", JSSPP 1997: without a bound
-# the slowdown of one-second jobs outweighs all others.
-SLOWDOWN_BOUND_S = 10.0
-_EPSILON = 1e-9  # rounding error of sums of floats, as a share of a capacity
 _SECONDS_PER_HOUR = 3600.0
+_BYTES_PER_GIB = 2.0**30
 
 
 @dataclass(frozen=True)
@@ -31,20 +29,37 @@ class Outcome(BillTotal):
     Service replicas are not jobs; their requests are counted. All jobs count. A job that never ran
     waits until the window's end and then runs as fast as it can; its energy, money and carbon are
     charged in addition to the bill.
+
+    A run that lasts longer than the data of the grids has no bill: its energy, money and carbon are
+    NaN, and so is `billed_s`. All else is of the time until its last job ends.
     """
 
     jobs: int
     jobs_done: int  # within the window
     work_core_h: float  # of the reference core, done
     work_gpu_h: float  # of GPUs at the reference core's speed, done
+    work_memory_gib_h: float  # held for as long, done
     deadlines: int  # jobs that have one
     deadlines_met: int
+    completion_mean_s: float  # of `completions_s`
+    completion_median_s: float
+    completion_p95_s: float
+    completion_p99_s: float
+    makespan_s: float  # from the first arrival of a job to the last end of one; 0 if none ended
+    throughput_jobs_per_h: float  # jobs done over the makespan; 0 if none ended
     wait_mean_s: float  # of `waits_s`; until the window's end for jobs that never ran
     wait_p95_s: float
     slowdown_mean: float  # of `slowdowns`
     slowdown_p95: float
     fairness: float  # of the slowdowns, by `jain_index`
+    cpu_utilisation_mean: float  # see `Utilisation`
+    cpu_utilisation_peak: float
+    memory_utilisation_mean: float
+    memory_utilisation_peak: float
+    gpu_utilisation_mean: float
+    gpu_utilisation_peak: float
     billed_s: float
+    billed_alone_s: float  # what `billed_s` were without the other schedules that it includes
     jobs_never_ran: int
     energy_charged_j: float  # for those; 0 if all ran: see `charges`
     cost_charged: float
@@ -68,6 +83,11 @@ class Outcome(BillTotal):
     jobs_stopped: int = 0  # times that failures stopped a job
 
     @property
+    def is_billed(self) -> bool:
+        """Return whether the run has a bill; of a mean, whether all runs have one."""
+        return not math.isnan(self.billed_s)
+
+    @property
     def energy_j(self) -> float:
         """Return the joules of the bill and the charges."""
         return super().energy_j + self.energy_charged_j
@@ -85,32 +105,46 @@ class Outcome(BillTotal):
 
 def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> Outcome:
     """Return the figures of a schedule and its bill."""
-    jobs, total, charge = world.jobs, total_bill(bill), charge_of(world, schedule, until_s)
-    is_job, latency = ~is_replica(jobs), latency_of(world, schedule)
-    is_done = is_job & (schedule.end_s <= until_s + ROUNDING_S)
-    worker_h = jobs.runtime_s[is_done] / _SECONDS_PER_HOUR * jobs.workers[is_done]
-    served = _served_at_least(world, schedule, until_s)
-    wait_s, slowdown = served.wait_s[is_job], served.slowdown[is_job]
+    charge = charge_of(world, schedule, until_s)
+    taken: dict[str, float] = {
+        **vars(total_bill(bill)),
+        "billed_s": until_s,
+        "energy_charged_j": charge.energy_j,
+        "cost_charged": charge.cost,
+        "carbon_charged_g": charge.carbon_g,
+        "carbon_marginal_g": _marginal_g(world, schedule, until_s),
+        "carbon_embodied_g": float(world.nodes.embodied_g_per_s.sum()) * until_s,
+        **_supplied(world, schedule, until_s)._asdict(),
+    }
+    return _outcome(world, schedule, until_s, taken)
+
+
+def outcome_without_bill(world: World, schedule: Schedule) -> Outcome:
+    """Return the figures of a schedule that lasts longer than the data of the grids."""
+    never_ran = bool(np.isnan(schedule.start_s).any())
+    unknown: dict[str, bool] = {
+        **dict.fromkeys((*PARTS, "billed_s"), True),
+        **dict.fromkeys(("energy_charged_j", "cost_charged", "carbon_charged_g"), never_ran),
+        "carbon_marginal_g": world.grids.marginal_g_per_kwh.size > 0,
+        "carbon_embodied_g": bool(world.nodes.embodied_g_per_s.any()),
+        **dict.fromkeys(_Supply._fields, any(world.batteries)),
+    }
+    taken = {name: math.nan if is_unknown else 0.0 for name, is_unknown in unknown.items()}
+    taken["nodes_used"] = np.unique(schedule.run_segments.node).size
+    return _outcome(world, schedule, billed_until_s(world, schedule), taken)
+
+
+def _outcome(
+    world: World, schedule: Schedule, until_s: float, taken: Mapping[str, float]
+) -> Outcome:
+    """Return what was done until `until_s` together with what it took, named as in `Outcome`."""
+    is_job, latency = ~is_replica(world.jobs), latency_of(world, schedule)
     return Outcome(
-        jobs=int(is_job.sum()),
-        jobs_done=int(is_done.sum()),
-        work_core_h=float((jobs.cpu_cores[is_done] * worker_h).sum()),
-        work_gpu_h=float((jobs.gpus[is_done] * worker_h).sum()),
-        deadlines=int(np.isfinite(jobs.deadline_s).sum()),
-        deadlines_met=int((is_done & meets_deadline(world, schedule)).sum()),
-        **vars(total),
-        wait_mean_s=float(wait_s.mean()),
-        wait_p95_s=float(np.quantile(wait_s, 0.95)),
-        slowdown_mean=float(slowdown.mean()),
-        slowdown_p95=float(np.quantile(slowdown, 0.95)),
-        fairness=jain_index(slowdown),
-        billed_s=until_s,
+        **_work(world, schedule, until_s)._asdict(),
+        **job_times_of(world, schedule, until_s)._asdict(),
+        **utilisation_of(world, schedule, until_s)._asdict(),
+        billed_alone_s=billed_until_s(world, schedule),
         jobs_never_ran=int((is_job & np.isnan(schedule.start_s)).sum()),
-        energy_charged_j=charge.energy_j,
-        cost_charged=charge.cost,
-        carbon_charged_g=charge.carbon_g,
-        carbon_marginal_g=_marginal_g(world, schedule, until_s),
-        carbon_embodied_g=float(world.nodes.embodied_g_per_s.sum()) * until_s,
         requests=latency.requests,
         requests_in_time=latency.in_time,
         requests_turned_away=latency.turned_away,
@@ -118,7 +152,43 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
         latency_p99_s=latency.p99_s,
         failures=int((schedule.outages.asleep_s < until_s).sum()),
         jobs_stopped=len(stops_by_failures(schedule)),
-        **_supplied(world, schedule, until_s)._asdict(),
+        **taken,  # type: ignore[arg-type]  # nodes_used is whole, as the bill gives it
+    )
+
+
+class _Work(NamedTuple):
+    """Jobs and their work, named as in `Outcome`."""
+
+    jobs: int
+    jobs_done: int
+    work_core_h: float
+    work_gpu_h: float
+    work_memory_gib_h: float
+    deadlines: int
+    deadlines_met: int
+    makespan_s: float
+    throughput_jobs_per_h: float
+
+
+def _work(world: World, schedule: Schedule, until_s: float) -> _Work:
+    jobs = world.jobs
+    is_job = ~is_replica(jobs)
+    is_done = is_job & (schedule.end_s <= until_s + ROUNDING_S)
+    worker_h = jobs.runtime_s[is_done] / _SECONDS_PER_HOUR * jobs.workers[is_done]
+    first_s, last_s = jobs.arrival_s[is_job].min(), np.nanmax(schedule.end_s[is_job], initial=0.0)
+    makespan_s = max(float(last_s - first_s), 0.0)
+    return _Work(
+        jobs=int(is_job.sum()),
+        jobs_done=int(is_done.sum()),
+        work_core_h=float((jobs.cpu_cores[is_done] * worker_h).sum()),
+        work_gpu_h=float((jobs.gpus[is_done] * worker_h).sum()),
+        work_memory_gib_h=float((jobs.memory_bytes[is_done] * worker_h).sum()) / _BYTES_PER_GIB,
+        deadlines=int(np.isfinite(jobs.deadline_s).sum()),
+        deadlines_met=int((is_done & meets_deadline(world, schedule)).sum()),
+        makespan_s=makespan_s,
+        throughput_jobs_per_h=(
+            float(is_done.sum()) / makespan_s * _SECONDS_PER_HOUR if makespan_s else 0.0
+        ),
     )
 
 
@@ -168,85 +238,3 @@ def _marginal_g(world: World, schedule: Schedule, until_s: float) -> float:
     at_margin = world._replace(grids=grids)
     used_g = total_bill(bill_of(at_margin, schedule, until_s)).carbon_g
     return used_g + charge_of(at_margin, schedule, until_s).carbon_g
-
-
-def waits_s(world: World, schedule: Schedule) -> Floats:
-    """Return how long each job waited until its start and while suspended, [J]; NaN: never ran.
-
-    The wait begins when the job is ready.
-    """
-    ran = schedule.run_segments.of_jobs
-    again = np.flatnonzero(np.diff(ran.job) == 0)
-    pauses_s = ran.start_s[again + 1] - ran.end_s[again]
-    paused_s = np.bincount(ran.job[again], pauses_s, minlength=schedule.start_s.size)
-    wait_s: Floats = schedule.start_s - ready_from_s(world, schedule) + paused_s
-    return wait_s
-
-
-def ready_from_s(world: World, schedule: Schedule) -> Floats:
-    """Return when each job had arrived and all its predecessors had ended, [J]; NaN: never."""
-    return ready_s(world.precedence, world.jobs.arrival_s, schedule.end_s)
-
-
-def slowdowns(world: World, schedule: Schedule) -> Floats:
-    """Return each job's bounded slowdown, [J]; NaN if it never ended.
-
-    (end − ready time) / max(shortest runtime, 10 s), at least 1. The shortest runtime is the same
-    under all policies; with the runtime on the job's node, a slow node would hide a long wait.
-    """
-    runtime_s = np.maximum(shortest_runtimes_s(world), SLOWDOWN_BOUND_S)
-    took_s = schedule.end_s - ready_from_s(world, schedule)
-    slowdown: Floats = np.maximum(took_s / runtime_s, 1.0)
-    return slowdown
-
-
-def shortest_runtimes_s(world: World) -> Floats:
-    """Return each job's runtime on the fastest node that is large enough for it, [J]."""
-    nodes, jobs = world.nodes, world.jobs
-    columns = (nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity, nodes.speed)
-    speed = np.full(jobs.runtime_s.size, nodes.speed.min())
-    for cpu_cores, memory_bytes, gpus, own_speed in np.unique(np.stack(columns, axis=1), axis=0):
-        fits = jobs.cpu_cores <= cpu_cores * (1 + _EPSILON)
-        fits &= jobs.memory_bytes <= memory_bytes * (1 + _EPSILON)
-        fits &= jobs.gpus <= gpus + _EPSILON
-        speed = np.where(fits, np.maximum(speed, own_speed), speed)
-    runtime_s: Floats = jobs.runtime_s / speed
-    return runtime_s
-
-
-def meets_deadline(world: World, schedule: Schedule) -> npt.NDArray[np.bool_]:
-    """Return whether each job has a deadline and ended by it, [J]."""
-    deadline_s = world.jobs.deadline_s
-    return np.isfinite(deadline_s) & (schedule.end_s <= deadline_s + ROUNDING_S)
-
-
-def jain_index(values: Floats) -> float:
-    """Return Jain's fairness index of positive values: 1 if all are equal, 1/count at the least.
-
-    (sum)² / (count · sum of squares), by Jain, Chiu and Hawe, "A Quantitative Measure of Fairness
-    and Discrimination", DEC TR-301, 1984.
-    """
-    return float(values.sum() ** 2 / (values.size * (values**2).sum()))
-
-
-class _Served(NamedTuple):
-    """Wait and slowdown of each job, [J]."""
-
-    wait_s: Floats
-    slowdown: Floats
-
-
-def _served_at_least(world: World, schedule: Schedule, until_s: float) -> _Served:
-    """Return wait and slowdown; jobs that never ran count as started when the window ends.
-
-    A job whose predecessor never ran counts as ready at the earliest time possible.
-    """
-    shortest_s = shortest_runtimes_s(world)
-    first_s = earliest_ready_s(world.precedence, world.jobs.arrival_s, shortest_s)
-    ready = ready_from_s(world, schedule)
-    waited_s = np.maximum(until_s - np.where(np.isnan(ready), first_s, ready), 0.0)
-    slowed = np.maximum((waited_s + shortest_s) / np.maximum(shortest_s, SLOWDOWN_BOUND_S), 1.0)
-    wait_s, slowdown = waits_s(world, schedule), slowdowns(world, schedule)
-    return _Served(
-        np.where(np.isnan(wait_s), waited_s, wait_s), np.where(np.isnan(slowdown), slowed, slowdown)
-    )

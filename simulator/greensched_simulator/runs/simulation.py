@@ -1,10 +1,12 @@
 """Runs a world under a policy, and bills the recorded schedule."""
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
@@ -24,7 +26,7 @@ from greensched_simulator.arrays.grid_table import GridTable, grid_table, in_par
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.engine.engine import run
 from greensched_simulator.engine.run import DISCIPLINES, Given
-from greensched_simulator.engine.state.choices import nodes_to_score, rules_of
+from greensched_simulator.engine.state.choices import RuleSet, nodes_to_score, rules_of
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.engine.state.job_estimates import JobEstimates, estimates_of
 from greensched_simulator.engine.state.power_states import WAKE_S
@@ -37,20 +39,32 @@ from greensched_simulator.runs.sleep_tables import sleep_table
 from greensched_simulator.world.world import World, highest_watts
 from greensched_simulator.world.zone_grids import relative_pue
 
+
+class MissingData(BadInput):
+    """A grid has no data for a part of the time that is billed."""
+
+
 SLOT_S = 900.0  # candidate starts are a quarter of an hour apart
 ProgressCallback = Callable[[Policy, int], None]  # the policy and the seed whose run has just ended
 _PLAN_MARGIN = 96  # slots of the plan beyond the last deadline
 
 
+class TimedSchedule(NamedTuple):
+    """A schedule, and the wall seconds that the compiled engine took for it; not reproducible."""
+
+    schedule: Schedule
+    engine_s: float
+
+
 def simulate(world: World, policy: Policy) -> Schedule:
     """Return the schedule of a world under `policy`; the same world gives the same bytes."""
     with _quiet():
-        return _simulated(world, policy, _forecasts(world, [policy]))
+        return _simulated(world, policy, _forecasts(world, [policy])).schedule
 
 
 def simulate_each(
     world: World, policies: Sequence[Policy], on_end: ProgressCallback
-) -> list[Schedule]:
+) -> list[TimedSchedule]:
     """Return the schedule of each policy, as `simulate` does; call `on_end` after each run.
 
     One run per core at a time: compiled code does not hold the interpreter's lock.
@@ -81,7 +95,7 @@ def _forecasts(world: World, policies: Sequence[Policy]) -> dict[bool, GridTable
     return {each: forecast_of(world, in_slots=each) for each in ahead}
 
 
-def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -> Schedule:
+def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -> TimedSchedule:
     sleep = sleep_table(world, policy)
     capped = policy.cap != USUAL_CAP
     only_node_0 = policy.placing.only_node_0
@@ -103,8 +117,19 @@ def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -
         outages=world.outages,
     )
     rules = rules_of(policy.when, policy.placing.rule, order, policy.cap, policy.pause)
-    recorded, changes, suspended, broken = run(given, rules)
-    return schedule_of(world, recorded, changes, suspended, broken, sleep)
+    engine = _engine_for(given, rules)
+    began_s = time.perf_counter()
+    recorded, changes, suspended, broken = engine(given, rules)
+    engine_s = time.perf_counter() - began_s
+    return TimedSchedule(schedule_of(world, recorded, changes, suspended, broken, sleep), engine_s)
+
+
+def _engine_for(given: Given, rules: RuleSet) -> Callable[..., Any]:
+    """Return the engine's machine code, so that compiling or loading it is not timed."""
+    engine: Any = run
+    whole = engine.whole
+    compiled: Callable[..., Any] = whole.compile((*map(whole.typeof_pyval, (given, rules)),))
+    return compiled
 
 
 def estimates_in(world: World, sleep: Floats) -> JobEstimates:
@@ -174,7 +199,7 @@ def billed_until_s(world: World, *schedules: Schedule) -> float:
 def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
     """Return the bill of a schedule from 0 to `until_s`, by the grids' true values.
 
-    Charges for jobs that never ran are not included. Raises BadInput if a grid has no data for a
+    Charges for jobs that never ran are not included. Raises MissingData if a grid has no data for a
     time that is billed.
     """
     bill = bill_schedule(
@@ -194,7 +219,7 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
 def zone_balances(world: World, schedule: Schedule, until_s: float) -> list[Balance | None]:
     """Return the sources of each zone's watts until `until_s`; None for a zone without panels.
 
-    Raises BadInput if the yield of panels is not known.
+    Raises MissingData if the yield of panels is not known.
     """
     grids, plants = world.grids, list[SolarPlant | None]()
     for zone, battery in enumerate(world.batteries or (None,) * len(world.zones)):
@@ -279,8 +304,8 @@ def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
         raise _gap(world, f"{zone}, or a zone from which its data came,", "carbon", until_s)
 
 
-def _gap(world: World, zone: str, signal: str, until_s: float) -> BadInput:
-    return BadInput(
+def _gap(world: World, zone: str, signal: str, until_s: float) -> MissingData:
+    return MissingData(
         f"scenario {world.name}: {zone} lacks {signal} for a part of the "
         f"{until_s / 3600.0:.0f} h that are billed: give a file without gaps that lasts until "
         f"the last job ends, or a shorter length"

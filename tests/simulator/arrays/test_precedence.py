@@ -13,7 +13,8 @@ from greensched_simulator.bounds.bound import least_bill
 from greensched_simulator.bounds.limits import limits_of
 from greensched_simulator.policy import QUEUES, policy_named
 from greensched_simulator.results.recorded_rows import decision_rows
-from greensched_simulator.runs.outcome import Outcome, outcome_of, ready_from_s, waits_s
+from greensched_simulator.runs.job_times import ready_from_s, waits_s
+from greensched_simulator.runs.outcome import Outcome, outcome_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.testing.small_worlds import make_world

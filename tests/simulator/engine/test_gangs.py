@@ -9,7 +9,8 @@ from greensched_core.errors import BadInput
 from greensched_simulator.bounds.bound import least_bill
 from greensched_simulator.bounds.limits import limits_of
 from greensched_simulator.policy import QUEUES, policy_named
-from greensched_simulator.runs.outcome import outcome_of, waits_s
+from greensched_simulator.runs.job_times import waits_s
+from greensched_simulator.runs.outcome import outcome_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import bill_of, simulate
 from greensched_simulator.testing.small_worlds import make_world

@@ -19,7 +19,8 @@ from greensched_policies.rules.catalogue import (
 )
 from greensched_simulator.arrays.moving import NO_LINKS
 from greensched_simulator.policy import QUEUES, Policy, policies_named, policy_named
-from greensched_simulator.runs.outcome import Outcome, outcome_of, ready_from_s
+from greensched_simulator.runs.job_times import ready_from_s
+from greensched_simulator.runs.outcome import Outcome, outcome_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import (
     bill_of,

@@ -13,7 +13,8 @@ from greensched_simulator.bounds.limits import freedom_of
 from greensched_simulator.compiling.compiled import compiled
 from greensched_simulator.phase_jobs.phases import Phase, PhasedJob, spent
 from greensched_simulator.policy import policy_named
-from greensched_simulator.runs.outcome import outcome_of, waits_s
+from greensched_simulator.runs.job_times import waits_s
+from greensched_simulator.runs.outcome import outcome_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import bill_of, simulate
 from greensched_simulator.testing.small_worlds import make_world

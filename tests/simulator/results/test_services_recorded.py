@@ -137,7 +137,7 @@ def test_the_page_of_columns_tells_what_is_written(run: FinishedRun) -> None:
 def test_what_was_done_comes_first_and_every_figure_has_a_column() -> None:
     figures = OUTCOMES.schema.names[2:]
     assert figures[:6] == [
-        "jobs", "jobs_done", "work_core_h", "work_gpu_h", "deadlines", "deadlines_met",
+        "jobs", "jobs_done", "work_core_h", "work_gpu_h", "work_memory_gib_h", "deadlines",
     ]  # fmt: skip
     assert sorted(figures) == sorted(each.name for each in fields(Outcome))
 

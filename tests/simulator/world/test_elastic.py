@@ -14,7 +14,8 @@ from greensched_simulator.bounds.bound import least_totals
 from greensched_simulator.bounds.limits import freedom_of
 from greensched_simulator.compiling.compiled import compiled
 from greensched_simulator.policy import policy_named
-from greensched_simulator.runs.outcome import Outcome, outcome_of, waits_s
+from greensched_simulator.runs.job_times import waits_s
+from greensched_simulator.runs.outcome import Outcome, outcome_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.scenario.model import ScenarioWorkload

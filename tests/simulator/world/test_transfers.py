@@ -26,9 +26,10 @@ from greensched_simulator.compiling.compiled import compiled
 from greensched_simulator.policy import policy_named
 from greensched_simulator.results.recorded_rows import decision_rows
 from greensched_simulator.runs.charges import charge_of
+from greensched_simulator.runs.job_times import waits_s
 from greensched_simulator.runs.job_transfers import transfers_of
 from greensched_simulator.runs.node_hours import node_hours
-from greensched_simulator.runs.outcome import outcome_of, waits_s
+from greensched_simulator.runs.outcome import outcome_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.scenario.model import ScenarioWorkload
