@@ -117,7 +117,7 @@ def needed_speeds(now_s: float, run: Run) -> Floats:
     needed = np.full((2, cluster.cpu_free.size), -1.0)
     for place in range(size_of(ends)):
         job = job_at(ends, place)
-        if not is_on_changed(job, cluster, recorded):
+        if not is_on_marked(job, 1.0, cluster, recorded):
             continue
         settle(job, now_s, recorded.progress)
         done_s = jobs.runtime_s[job] - recorded.progress[LEFT_S, job]
@@ -137,11 +137,11 @@ def needed_speeds(now_s: float, run: Run) -> Floats:
 
 
 @inlined
-def is_on_changed(job: int, cluster: ClusterState, recorded: Recorded) -> bool:
-    """Return whether a node of a running job is marked as changed."""
+def is_on_marked(job: int, least: float, cluster: ClusterState, recorded: Recorded) -> bool:
+    """Return whether a domain of a running job's nodes is marked with at least `least`."""
     for worker in range(workers_of(job, recorded)):
         node = node_of(job, worker, recorded)
-        if cluster.cap[CHANGED + CPU, node] > 0.0 or cluster.cap[CHANGED + GPU, node] > 0.0:
+        if cluster.cap[CHANGED + CPU, node] >= least or cluster.cap[CHANGED + GPU, node] >= least:
             return True
     return False
 
@@ -246,7 +246,7 @@ def move_ends(run: Run) -> None:
     if (cluster.cap[CHANGED:, :] == MOVED).any():
         for place in range(size_of(ends)):
             job = job_at(ends, place)
-            if is_on_changed(job, cluster, recorded):
+            if is_on_marked(job, MOVED, cluster, recorded):
                 update_speed(job, run)
                 recorded.end_s[job] = end_s(job, jobs, recorded.progress)
                 ends[place + 1, 0] = until_s(job, jobs, recorded.progress)
