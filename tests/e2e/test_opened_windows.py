@@ -18,9 +18,10 @@ def test_a_job_is_released_at_its_planned_start_which_is_when_its_window_opens(
     space = early_work.namespace
     cluster.wait_until(lambda: cluster.is_complete("windowed", space), "it has run", PATIENCE_S)
     said = cluster.said("job", "windowed", space)
-    assert said["release-reason"] == "planned-start"
     released = datetime.fromisoformat(said["released-at"])
     assert 0.0 <= (released - early_work.opens).total_seconds() <= ON_TIME_S
+    # A planning that begins when the window opens finds that now is best.
+    assert said["release-reason"] in {"planned-start", "now-is-best"}
 
 
 def test_a_cronjob_that_runs_by_the_clock_has_its_run_held(
