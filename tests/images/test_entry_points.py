@@ -109,7 +109,7 @@ def test_emergency_release_ends_with_what_it_did(place: Place) -> None:
 
 def test_check_install_ends_with_its_checklist(place: Place) -> None:
     run = place.run_of_hook("greensched-check")
-    told = {"GREENSCHED_CHECK_LIMIT_S": "3", "GREENSCHED_CHECK_POLICY_MODE": ""}
+    told = {"GREENSCHED_CHECK_LIMIT_S": "6", "GREENSCHED_CHECK_POLICY_MODE": ""}
     told = {**run.environment, **told}  # the policy may be there by now, or not
     with place.beside_api_server("operator", replace(run, environment=told)) as container:
         # No node runs our pods, and no Service is reached: the accounts alone have what they need.

@@ -186,7 +186,7 @@ def test_a_bound_says_what_it_leaves_out_of_services_failures_and_rejected_work(
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"tiny, seed \d+: 60 jobs, \d+ lives of replicas", done.stdout)
     assert "nodes fail: the bound loses no work" in done.stdout
-    assert re.search(r"run under all policies below:\nfor \d+\.\d % of their lives", done.stdout)
+    assert re.search(r"runs under all policies below:\nfor \d+\.\d % of their lives", done.stdout)
     assert "the bound may leave that work undone, at its charge" in done.stdout
 
 
