@@ -3,12 +3,11 @@
 import json
 import os
 import subprocess
-import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from greensched_operator.holding.acceptance import Acceptance, changed_status
 from greensched_testbed.components import ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
 from tests.cli.forked_command import run_forked
+from tests.cli.stand_in_server import answering
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Replica = Callable[[dict[str, Any]], str]
@@ -47,29 +47,13 @@ def greensched() -> Run:
 @pytest.fixture
 def replica() -> Iterator[Replica]:
     """Return a function that serves JSON by path, else 404, and returns the address."""
-    servers: list[ThreadingHTTPServer] = []
+    with ExitStack() as serving:
 
-    def serve(answers: dict[str, Any]) -> str:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                body = json.dumps(answers.get(self.path, {"error": "not here"})).encode()
-                self.send_response(200 if self.path in answers else 404)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+        def serve(answers: dict[str, Any]) -> str:
+            bodies = {path: json.dumps(body).encode() for path, body in answers.items()}
+            return serving.enter_context(answering(bodies.get))
 
-            def log_message(self, format: str, *args: object) -> None:
-                return
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        servers.append(server)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        return f"http://127.0.0.1:{server.server_port}"
-
-    yield serve
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+        yield serve
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@
 
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from greensched_core.ledger_records import (
     What,
     encode_line,
 )
+from tests.cli.stand_in_server import answering
 
 Replica = Callable[[dict[str, Any]], str]
 
@@ -88,21 +87,8 @@ def ledger() -> Iterator[str]:
         encode_line(LedgerLine(end=30)),
     ]
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = b"".join(lines)
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            return
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with answering(lambda _: b"".join(lines)) as address:
+        yield address
 
 
 @pytest.mark.parametrize("verb", ["", *LIGHT, *WITH_MORE])

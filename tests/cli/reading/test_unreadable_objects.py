@@ -1,22 +1,21 @@
 """An API server whose objects are not what they should be: a line for each part, no traceback."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from greensched_cli.reading.operator_state import ClusterPart
+from tests.cli.stand_in_server import answering
 
 Run = Callable[..., Any]
 WORK = ("/jobs", "/pods")  # lists of these are empty
 ODD = {"metadata": 5, "spec": 5, "status": 5, "webhooks": 5}
 CONFIG = """
 current-context: odd
-clusters: [{{name: odd, cluster: {{server: "http://127.0.0.1:{port}"}}}}]
+clusters: [{{name: odd, cluster: {{server: "{address}"}}}}]
 contexts: [{{name: odd, context: {{cluster: odd, namespace: team}}}}]
 """
 
@@ -25,26 +24,15 @@ contexts: [{{name: odd, context: {{cluster: odd, namespace: team}}}}]
 def kubeconfig(tmp_path: Path) -> Iterator[str]:
     """The kubeconfig of a server that has no work, and of all else objects with wrong types."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            path, _, query = self.path.partition("?")
-            is_empty = path.endswith(WORK) and "labelSelector" not in query
-            page = {**ODD, "metadata": {}, "items": [] if is_empty else [ODD]}
-            body = json.dumps(page).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def odd(address: str) -> bytes:
+        path, _, query = address.partition("?")
+        is_empty = path.endswith(WORK) and "labelSelector" not in query
+        return json.dumps({**ODD, "metadata": {}, "items": [] if is_empty else [ODD]}).encode()
 
-        def log_message(self, format: str, *args: object) -> None:
-            return
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with answering(odd) as address:
         path = tmp_path / "config"
-        path.write_text(CONFIG.format(port=server.server_port))
+        path.write_text(CONFIG.format(address=address))
         yield str(path)
-        server.shutdown()
 
 
 @pytest.mark.parametrize("more", [(), ("--operator-namespace", "green")], ids=["any", "named"])

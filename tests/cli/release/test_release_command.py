@@ -15,7 +15,7 @@ from greensched_testbed.controlplane import ControlPlane
 if TYPE_CHECKING:
     from tests.cli.conftest import Run, Users
 
-SWITCH = "greensched-emergency-release"
+EMERGENCY_RELEASE = "greensched-emergency-release"
 
 
 def said(item: dict[str, Any]) -> dict[str, str]:
@@ -126,7 +126,7 @@ async def test_all_namespaces_are_touched_only_by_who_is_sure(users: Users) -> N
 
 async def is_there(users: Users) -> bool:
     try:
-        await users.get(f"/api/v1/namespaces/{users.own}/configmaps/{SWITCH}")
+        await users.get(f"/api/v1/namespaces/{users.own}/configmaps/{EMERGENCY_RELEASE}")
     except ApiUnavailable as fault:
         assert fault.status == 404
         return False
