@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.helm, pytest.mark.controlplane]
 
 RELEASE = "greensched"
-SWITCH = "greensched-emergency-release"
+EMERGENCY_RELEASE = "greensched-emergency-release"
 PATIENCE_S = 60.0
 # kwok plays the hook's pod: it succeeds after that long, whatever its image.
 PLAYED = ["--set-string", r"operator.podAnnotations.greensched\.io/testbed-runtime=0.2s"]
@@ -59,7 +59,7 @@ def hold(installation: Installation, name: str) -> None:
 
 def switch(installation: Installation) -> dict[str, Any] | None:
     shown = installation.kubectl(
-        *["get", "configmap", SWITCH, "-n", installation.namespace, "-o", "json"]
+        *["get", "configmap", EMERGENCY_RELEASE, "-n", installation.namespace, "-o", "json"]
     )
     found: dict[str, Any] | None = json.loads(shown.stdout) if shown.returncode == 0 else None
     return found
@@ -86,7 +86,7 @@ def test_the_charts_account_starts_all_and_its_switch_goes_with_the_release(
         assert job["metadata"]["annotations"]["greensched.io/release-reason"] == "uninstall"
     made = switch(installation)
     assert made is not None
-    assert [each["name"] for each in made["metadata"]["ownerReferences"]] == [SWITCH]
+    assert [each["name"] for each in made["metadata"]["ownerReferences"]] == [EMERGENCY_RELEASE]
 
     uninstall(installation, "--no-hooks")
     installation.upgrade()
@@ -114,7 +114,9 @@ def test_nothing_is_held_for_ever_by_an_upgrade_that_takes_the_operator_away(
     ended = installation.run_to_its_end("emergency-release")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     # Helm takes accounts away before webhooks, and with its account goes the hook's switch.
-    gone = installation.kubectl("delete", "serviceaccount", SWITCH, "-n", installation.namespace)
+    gone = installation.kubectl(
+        "delete", "serviceaccount", EMERGENCY_RELEASE, "-n", installation.namespace
+    )
     assert gone.returncode == 0, gone.stderr
     installation.wait_until(lambda: switch(installation) is None, "the switch is gone")
     time.sleep(1.0)  # until the webhook has seen it
@@ -157,10 +159,12 @@ def test_helm_runs_it_before_an_upgrade_that_takes_the_operator_away(
     installation.upgrade("--set", "operator.enabled=false", *PLAYED, "--timeout", "60s")
     events = installation.kubectl(
         *["get", "events", "-n", installation.namespace, "-o", "json"],
-        *["--field-selector", f"involvedObject.kind=Job,involvedObject.name={SWITCH}"],
+        *["--field-selector", f"involvedObject.kind=Job,involvedObject.name={EMERGENCY_RELEASE}"],
     )
     reasons = {each["reason"] for each in json.loads(events.stdout)["items"]}
     assert "Completed" in reasons
-    gone = installation.kubectl("get", "serviceaccount", SWITCH, "-n", installation.namespace)
+    gone = installation.kubectl(
+        "get", "serviceaccount", EMERGENCY_RELEASE, "-n", installation.namespace
+    )
     assert "NotFound" in gone.stderr
     installation.upgrade("--set", "operator.enabled=false", "--timeout", "20s")

@@ -139,7 +139,10 @@ async def find_lease(pieces: Pieces, namespace: str | None) -> LeaseObject | Non
 
 async def is_emergency_release_on(pieces: Pieces, namespace: str) -> bool:
     """Return whether the cluster's emergency release is on."""
-    return await pieces.one(ClusterPart.SWITCH, emergency_release_path(namespace), bool) is not None
+    return (
+        await pieces.one(ClusterPart.EMERGENCY_RELEASE, emergency_release_path(namespace), bool)
+        is not None
+    )
 
 
 def emergency_release_path(namespace: str) -> str:

@@ -30,7 +30,7 @@ class ClusterPart(StrEnum):
     RELEASER = "the releaser's pods"
     HEARTBEAT = "the operator's signs of life"
     WEBHOOK = "webhook configurations"
-    SWITCH = "the emergency release"
+    EMERGENCY_RELEASE = "the emergency release"
     SIGNALS = "GridSignals"
 
 

@@ -80,7 +80,7 @@ def release(
 
     access = api_access(kubeconfig, context)
     if emergency_release is not None:
-        _switch(access, emergency_release, operator_namespace, output, is_sure=yes)
+        _turn_or_show(access, emergency_release, operator_namespace, output, is_sure=yes)
         return
     where = "" if all_namespaces else namespace or usual_namespace(kubeconfig, context)
     if all_namespaces and not dry_run:
@@ -158,7 +158,7 @@ def _print(results: "Sequence[Result]", namespace: str) -> None:
         print(", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count))
 
 
-def _switch(
+def _turn_or_show(
     access: "ApiAccess",
     emergency_release: SwitchAction,
     operator_namespace: str | None,

@@ -85,7 +85,7 @@ def _operator(state: OperatorState) -> dict[str, Any]:
         if state.knows(ClusterPart.WEBHOOK)
         else None,
         "isEmergencyRelease": state.is_emergency_release
-        if state.knows(ClusterPart.SWITCH)
+        if state.knows(ClusterPart.EMERGENCY_RELEASE)
         else None,
         "signals": [
             {"zone": one.zone, "source": one.source or None, "ageSeconds": _seconds(one.age_s)}

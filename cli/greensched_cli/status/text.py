@@ -169,7 +169,7 @@ def _state_lines(content: StatusContent, times: LocalTimes) -> Iterator[tuple[st
             f"{one.name}, {'has' if one.is_trusted else 'NO'} caBundle" for one in state.webhooks
         ]
         yield "webhook", "; ".join(hooks) or "not configured"
-    if state.knows(ClusterPart.SWITCH):
+    if state.knows(ClusterPart.EMERGENCY_RELEASE):
         yield "emergency release", "ON: nothing is held" if state.is_emergency_release else "off"
     if state.knows(ClusterPart.SIGNALS):
         ages = [

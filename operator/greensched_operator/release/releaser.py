@@ -182,7 +182,7 @@ class Releaser:
             Watch(client, JOBS, decode_stopped, self.jobs, clock),
             Watch(client, PODS, decode_stopped, self.pods, clock, field_selector=UNBOUND),
         )
-        self._switch = Watch(
+        self._emergency_watch = Watch(
             client,
             f"/api/v1/namespaces/{settings.namespace}/configmaps",
             watched.decode_emergency_config_map,
@@ -244,7 +244,7 @@ class Releaser:
 
     def ready(self) -> str:
         """Return "" while the releaser sees held work and the emergency release."""
-        watches = (*self._watches, self._switch)
+        watches = (*self._watches, self._emergency_watch)
         missing = [each.path for each in watches if not each.health.synced]
         return f"waits for {', '.join(missing)}" if missing else self.followed.unseen()
 
@@ -256,8 +256,10 @@ class Releaser:
         """Release until `stop` is set."""
         app = health_app(self.metrics.registry, self.alive, self.ready)
         self.followed.begin(self.metrics.watch_age)
-        self.followed.follow(self._switch)  # without it, work still starts in time
-        self.tasks.start({each.path: each.run() for each in (*self._watches, self._switch)})
+        self.followed.follow(self._emergency_watch)  # without it, work still starts in time
+        self.tasks.start(
+            {each.path: each.run() for each in (*self._watches, self._emergency_watch)}
+        )
         if self._settings.kueue:
             self.tasks.start({"kueue": self.workloads.run(self.followed.follow)})
         beating = self._heartbeat.run(self.metrics.heartbeat)

@@ -79,7 +79,7 @@ class WebhookProcess:
         self.policies = watched.Objects[GreenPolicy]()
         self.cron_jobs = watched.Objects[CronJob]()
         self.emergency = watched.Objects[watched.EmergencyConfigMap]()
-        self._pulse = LeaseHeartbeat()
+        self._heartbeat = LeaseHeartbeat()
         self._trust = Trust()
         self._pair: _PairSink | None = None
         wall = WallClock()
@@ -96,10 +96,10 @@ class WebhookProcess:
                 wall,
                 field_selector=f"metadata.name={watched.EMERGENCY}",
             ),
-            self._pulse_watch(),
+            self._heartbeat_watch(),
             self._trust_watch(),
         ]
-        self._sight = ProcessWatches([*self._watches], settings.lease_duration_s, wall)
+        self._followed = ProcessWatches([*self._watches], settings.lease_duration_s, wall)
         self._webhook = Webhook(self.surroundings, self.metrics, clock)
         self.tasks = Tasks()
         self.serving: Server | None = None
@@ -113,7 +113,7 @@ class WebhookProcess:
             self.cron_jobs.get,
             is_emergency_release=len(self.emergency) > 0,
             kueue_gated_by=self._settings.kueue_gated_by,
-            is_releasable=self._pulse.is_heard,
+            is_releasable=self._heartbeat.is_heard,
         )
 
     def policy_for(self, namespace: str, name: str) -> Resolved:
@@ -133,7 +133,7 @@ class WebhookProcess:
             secret = f"{settings.namespace}/{settings.webhook_secret}"
             missing.append(f"the certificate in Secret {secret}, which the controller makes")
         # A new replica would hold nothing until it hears a heartbeat, even if others are alive.
-        if not (self._pulse.is_heard or self._pulse.has_listened):
+        if not (self._heartbeat.is_heard or self._heartbeat.has_listened):
             missing.append(SIGN_OF_LIFE)
         return f"waits for {', '.join(missing)}" if missing else ""
 
@@ -152,8 +152,8 @@ class WebhookProcess:
         with tempfile.TemporaryDirectory(prefix="greensched-webhook-") as folder:
             pair = self._pair = _PairSink(Path(folder))
             certificate = self._pair_watch(pair)
-            self._sight.begin(self.metrics.watch_age)
-            self._sight.follow(certificate)
+            self._followed.begin(self.metrics.watch_age)
+            self._followed.follow(certificate)
             watches = enumerate(self._watches)
             self.tasks.start({f"{each.path}-{place}": each.run() for place, each in watches})
             self.tasks.start({"certificate": certificate.run()})
@@ -182,11 +182,11 @@ class WebhookProcess:
             self.tasks.start({"rotation": keep_certificates(context, files)})
         await run_servers([self.serving], stop, self.tasks.failed)
 
-    def _pulse_watch(self) -> Watch[Lease]:
+    def _heartbeat_watch(self) -> Watch[Lease]:
         path = leases_path(self._settings.namespace)
         selector = f"metadata.name={self._settings.heartbeat_lease}"
         return Watch(
-            self._client, path, decode_lease, self._pulse, WallClock(), field_selector=selector
+            self._client, path, decode_lease, self._heartbeat, WallClock(), field_selector=selector
         )
 
     def _trust_watch(self) -> Watch[Configuration]:

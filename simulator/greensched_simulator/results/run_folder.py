@@ -214,15 +214,15 @@ class RunFolder:
         self._close()
         unfinished = self._unfinished.path
         _write_outcomes(unfinished / _OUTCOMES, self.run.policies, self._rounds)
-        told = {**_described(self.run), **self._summary, "decisions": self._decisions_told()}
-        summary = json.dumps(told, indent=2) + "\n"
+        document = {**_described(self.run), **self._summary, "decisions": self._timed_decisions()}
+        summary = json.dumps(document, indent=2) + "\n"
         (unfinished / SUMMARY).write_text(summary, encoding="utf-8")
         rows = sorted(path.name for path in unfinished.iterdir() if path.name != SUMMARY)
         self._unfinished.settle([*rows, SUMMARY])
         self._unfinished.leave()
         return read_run(self.folder)
 
-    def _decisions_told(self) -> dict[str, dict[str, float | None]]:
+    def _timed_decisions(self) -> dict[str, dict[str, float | None]]:
         """Return each policy's decisions over all seeds, and the mean wall seconds of one."""
 
         def each_s(policy: Policy, count: int) -> float | None:

@@ -29,8 +29,8 @@ from greensched_simulator.scenario.model import (
 from greensched_simulator.scenario.trace_workload import TraceWorkload
 from greensched_simulator.world.elastic_jobs import curves_of
 from greensched_simulator.world.job_drafts import Capacity, Draft, together
-from greensched_simulator.world.made_up_jobs import generated_jobs
 from greensched_simulator.world.network import data_of_jobs
+from greensched_simulator.world.synthetic_jobs import generated_jobs
 from greensched_simulator.world.trainings import trainings_of
 
 NO_JOB_LEFT = (

@@ -18,8 +18,8 @@ from greensched_simulator.scenario.language_models import (
 )
 from greensched_simulator.scenario.model import Scenario
 from greensched_simulator.world.job_drafts import Draft
-from greensched_simulator.world.made_up_jobs import arrivals_s
 from greensched_simulator.world.node_power import power_of
+from greensched_simulator.world.synthetic_jobs import arrivals_s
 
 _LONGEST_S = 365 * 86_400.0  # grids are built until the last job could have ended
 _ALIKE = 0.05  # no note for a smaller relative difference in speed

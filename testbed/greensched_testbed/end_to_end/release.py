@@ -13,7 +13,7 @@ NAMESPACE = "greensched"
 DEFINITIONS = tuple(
     f"{plural}.greensched.io" for plural in ("gridsignals", "greenpolicies", "jobpowerprofiles")
 )
-# What kubectl is told, after an uninstall, to remove what stays on purpose (docs/install.md).
+# Arguments of kubectl that remove, after an uninstall, what stays on purpose (docs/install.md).
 REMOVALS = (
     ("delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=120s"),
     ("delete", "customresourcedefinitions", *DEFINITIONS, "--ignore-not-found", "--timeout=120s"),

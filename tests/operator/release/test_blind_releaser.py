@@ -19,7 +19,7 @@ from greensched_operator.runtime.settings import OperatorSettings
 PATIENCE_S = 60.0
 NOWHERE = "http://127.0.0.1:1"  # where every watch is refused its connection
 JOBS, PODS = "/apis/batch/v1/jobs", "/api/v1/pods"
-SWITCH = "/api/v1/namespaces/greensched/configmaps"
+CONFIG_MAPS = "/api/v1/namespaces/greensched/configmaps"
 
 
 async def lists_nothing(_: httpx.Request) -> httpx.Response:
@@ -66,7 +66,7 @@ async def test_a_releaser_that_lost_its_watches_says_so_and_for_how_long() -> No
     async with releasing(lists_nothing, clock) as releaser:
         await until(lambda: releaser.ready() == "")
         clock.advance(3600.0)
-        for path in (JOBS, PODS, SWITCH):
+        for path in (JOBS, PODS, CONFIG_MAPS):
             assert f"{path} for 3600 s" in releaser.ready()
         assert {aged_s(releaser, each) for each in ("jobs", "pods", "configmaps")} == {3600.0}
 
@@ -98,4 +98,4 @@ async def test_a_releaser_whose_watch_stands_still_is_to_be_killed(
         await asyncio.sleep(0.1)  # each watch has asked for its list
         clock.advance(stands_still_s)
         assert (releaser.alive() == "") is is_alive
-        assert releaser.ready().startswith(f"waits for {JOBS}, {PODS}, {SWITCH}")
+        assert releaser.ready().startswith(f"waits for {JOBS}, {PODS}, {CONFIG_MAPS}")

@@ -183,7 +183,7 @@ def test_a_plan_reckons_with_the_estimate_of_the_file(
     assert (schedule.end_s - schedule.start_s).tolist() == [5 * HOUR]
 
 
-def test_made_up_jobs_have_neither(tmp_path: Path) -> None:
+def test_synthetic_jobs_have_neither(tmp_path: Path) -> None:
     written(tmp_path, "")
     content = {
         "name": "made-up", "start": "2023-06-01T00:00:00Z", "length": "1d", "grids": {"A": GRID},
