@@ -11,12 +11,9 @@ from prometheus_client import CollectorRegistry
 
 from docs.build_site import navigation
 from greensched_extender.metrics import ExtenderMetrics
+from tests.repository_files import ROOT, files_of_the_repository
 
-ROOT = Path(__file__).parent.parent
-SKIPPED = {".venv", "build", "dist", ".git", ".pytest_cache"}
-DOCUMENTS = sorted(
-    path for path in ROOT.rglob("*.md") if not SKIPPED & set(path.relative_to(ROOT).parts)
-)
+DOCUMENTS = [path for path in files_of_the_repository() if path.suffix == ".md"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).parent.parent
+from tests.repository_files import ROOT, files_of_the_repository
+
 TESTS = ROOT / "tests"
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PACKAGES: list[str] = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
@@ -45,19 +46,6 @@ REGISTRY_HOSTS = [
     )
 ]
 FOLDER_OF_ONE_MACHINE = re.compile(r"(?<![\w.$}-])/(work|home|root|Users)/\w")
-
-
-def files_of_the_repository() -> list[Path]:
-    """Return the tracked files and those about to be: what git neither ignores nor misses."""
-    listing = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    paths = (ROOT / name for name in sorted(set(listing.stdout.split("\0"))) if name)
-    return [path for path in paths if path.is_file()]
 
 
 FILES = files_of_the_repository()

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.house_sizes import sizes_of
+from benchmarks.house_sizes import Size, sizes_of
+from tests.repository_files import ROOT, files_of_the_repository
 
-ROOT = Path(__file__).parent.parent
-SKIPPED = {".venv", "build", "dist", ".git"}
-MODULES = sorted(
-    path for path in ROOT.rglob("*.py") if not SKIPPED & set(path.relative_to(ROOT).parts)
-)
+FILES = files_of_the_repository()
+MODULES = [path for path in FILES if path.suffix == ".py"]
 SOURCES = [path for path in MODULES if any(p.startswith("greensched_") for p in path.parts)]
 # The rest of the tree talks to processes, terminals and servers, where real time passes.
 _TIMED = {"core", "policies", "extender"}
@@ -84,18 +82,24 @@ def test_every_package_says_what_it_is_what_it_imports_and_where_to_begin(path: 
     assert "import" in words or "from the bottom up" in words
 
 
+@pytest.fixture(scope="module")
+def sizes() -> list[Size]:
+    """The sizes of all functions of the product."""
+    return sizes_of(SOURCES)
+
+
 def test_no_function_is_longer_than_40_lines_with_its_signature() -> None:
     lengths = {each.name: each.lines for each in sizes_of(MODULES)}
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FUNCTION} == {}
 
 
-def test_no_function_of_the_product_takes_more_than_7_parameters() -> None:
-    counts = {each.name: each.parameters for each in sizes_of(SOURCES)}
+def test_no_function_of_the_product_takes_more_than_7_parameters(sizes: list[Size]) -> None:
+    counts = {each.name: each.parameters for each in sizes}
     assert {name: count for name, count in counts.items() if count > MOST_PARAMETERS} == {}
 
 
-def test_most_functions_are_short() -> None:
-    lengths = [each.lines for each in sizes_of(SOURCES)]
+def test_most_functions_are_short(sizes: list[Size]) -> None:
+    lengths = [each.lines for each in sizes]
     assert statistics.median(lengths) <= 10
     assert statistics.quantiles(lengths, n=10)[-1] <= 30
 
@@ -141,9 +145,7 @@ def test_no_word_that_the_glossary_retires_comes_back() -> None:
     words = retired_words()
     assert {"wish", "release-all", "emergency switch"} <= words
     texts = {
-        named(path): path.read_text(encoding="utf-8")
-        for path in ROOT.rglob("*")
-        if path.suffix in WORDED and not SKIPPED & set(path.relative_to(ROOT).parts)
+        named(path): path.read_text(encoding="utf-8") for path in FILES if path.suffix in WORDED
     }
     found = {
         (name, word)
