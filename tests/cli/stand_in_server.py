@@ -12,11 +12,12 @@ def answering(answer: Callable[[str], bytes | None]) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            body = answer(self.path)
-            self.send_response(404 if body is None else 200)
-            self.send_header("Content-Length", str(len(body or b"{}")))
+            found = answer(self.path)
+            body = b'{"error": "not here"}' if found is None else found
+            self.send_response(404 if found is None else 200)
+            self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body or b"{}")
+            self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
             return
