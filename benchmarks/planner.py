@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.bench_cluster import machine
 from benchmarks.command_line import parse, result_file, write_json
 from greensched_policies.costs.cost import Floats, WorkloadColumns
-from greensched_policies.encoding.weights import Weights
+from greensched_policies.encoding.weights import NOT_ABOVE_NOW, UNLIMITED, CarbonLimit, Weights
 from greensched_policies.learned.bundle import load_bundle
 from greensched_policies.learned.card import SHIPPED_PRIOR
 from greensched_policies.learned.when_head import GuardedWhen
@@ -35,6 +35,7 @@ _DAY_S = 86_400.0
 _SPEEDS = np.array([1.0, 0.8, 1.25])  # of the zones' nodes
 _NODE_MEMORY = 64e9  # bytes
 _WEIGHTS = Weights(0.5, 0.5, 0.0)
+_WATTS_PER_CORE = 4.0
 _CAPACITY_FACTOR = 1.5  # capacity by the cores that all work would keep busy for a day
 _BUDGET_S = 0.02
 
@@ -56,6 +57,13 @@ def main() -> None:
     world = _world(given.workloads)
     for name in given.only:
         figures |= _timed(name, world, given.turns)
+    for title, name, limit in (
+        ("run-now", "run-now", UNLIMITED),
+        ("planned-window, carbonLimit none", "planned-window", UNLIMITED),
+        ("planned-window, not-above-now", "planned-window", CarbonLimit(NOT_ABOVE_NOW)),
+        ("clean-threshold", "clean-threshold", UNLIMITED),
+    ):
+        figures[title] = _trade(title, _replan(name, world, limit))
     write_json(result_file("planner", given), figures)
 
 
@@ -91,7 +99,29 @@ def _timed(name: str, world: World, turns: int) -> dict[str, Any]:
     }
 
 
-def _replan(name: str, world: World) -> list[Chosen]:
+def _trade(name: str, found: list[Chosen]) -> dict[str, float]:
+    """Return and print how much carbon the plan of all work costs, and who waits for more."""
+    held = [each for each in found if each.start_s > 0.0]
+    pairs = [(each.run.carbon_g, each.run_now.carbon_g) for each in held]
+    grams = np.array(pairs, float).reshape(-1, 2)
+    figures = {
+        "held": len(held),
+        "dirtier_pct": 100.0 * float((grams[:, 0] > 1.001 * grams[:, 1]).sum()) / max(len(held), 1),
+        "carbon_kg": sum(each.run.carbon_g or 0.0 for each in found) / 1e3,
+        "cost": sum(each.run.cost or 0.0 for each in found),
+    }
+    print(
+        f"{name}: {figures['held']:,} wait, {figures['dirtier_pct']:.1f} % of them for a dirtier "
+        f"hour; all work emits {figures['carbon_kg']:.1f} kg and costs {figures['cost']:.2f}"
+    )
+    return figures
+
+
+def _replan(
+    name: str,
+    world: World,
+    limit: CarbonLimit = CarbonLimit(NOT_ABOVE_NOW),  # noqa: B008 - frozen
+) -> list[Chosen]:
     cores, runtime_s, slack_s = world
     outlook = _outlook()
     plan = CorePlan(np.full(len(SHAPES), _capacity(world)), 0.0, SLOT_S, outlook.values.shape[2])
@@ -108,7 +138,18 @@ def _replan(name: str, world: World) -> list[Chosen]:
         own = (np.float64(value) for value in (each_cores, 4e9, 0.0, each_s))
         workload = WorkloadColumns._make(own)
         when = head.policy(workload, _WEIGHTS, _NODE_MEMORY) if head else WHEN_RULES[name]
-        asked.append(StartRequest(each_s / _SPEEDS, each_slack_s, each_cores, _WEIGHTS, when))
+        power_w = np.full(len(SHAPES), each_cores * _WATTS_PER_CORE)
+        asked.append(
+            StartRequest(
+                each_s / _SPEEDS,
+                each_slack_s,
+                each_cores,
+                power_w,
+                _WEIGHTS,
+                when,
+                limit,
+            )  # fmt: skip
+        )
     return plan_all(outlook, plan, asked, 0.0)
 
 

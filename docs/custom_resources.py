@@ -77,7 +77,8 @@ def definition(text: str, spec: FieldDefinition) -> str:
 
 def schema_of(about: FieldDefinition) -> dict[str, Any]:
     """Return a field's schema for the definition of a custom resource."""
-    schema: dict[str, Any] = {"type": about.kind.schema["type"]}
+    kind = about.kind.schema
+    schema: dict[str, Any] = {"type": kind["type"]} if "type" in kind else {}
     if about.default is not None:
         schema["default"] = about.default
     if about.meaning:

@@ -23,6 +23,8 @@ _BOUND_WORDS = {
     "<": "exclusiveMaximum",
 }
 _ONE_OF = re.compile(r"self in \[(.*)\]")
+# A word of a list, or a number within bounds.
+_NUMBER_OR_WORD = re.compile(r"type\(self\) == int \? (.*) : (self in \[.*\])")
 _NEEDED = re.compile(r"has\(self\.(\w+)\)")
 
 
@@ -47,9 +49,17 @@ def _schema(field: Mapping[str, Any]) -> dict[str, Any]:
     if "items" in field:
         schema["items"] = _schema(field["items"])
     for rule in field.get("x-kubernetes-validations", ()):
-        if "||" not in rule["rule"]:
-            for claim in rule["rule"].split(" && "):
-                _add(schema, claim)
+        if found := _NUMBER_OR_WORD.fullmatch(rule["rule"]):
+            number = _with_claims({"type": "integer"}, found[1])
+            schema["anyOf"] = [number, _with_claims({}, found[2])]
+        elif "||" not in rule["rule"]:
+            _with_claims(schema, rule["rule"])
+    return schema
+
+
+def _with_claims(schema: dict[str, Any], rule: str) -> dict[str, Any]:
+    for claim in rule.split(" && "):
+        _add(schema, claim)
     return schema
 
 

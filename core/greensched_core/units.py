@@ -18,3 +18,8 @@ def watts_from_microwatts(power_uw: float) -> float:
 def percent(share: float) -> str:
     """Return a share as text: 0.43 as `43 %`."""
     return f"{share:.0%}".replace("%", " %")
+
+
+def signed_percent(share: float) -> str:
+    """Return a change as text: -0.68 as `-68 %`, 0.04 as `+4 %`, and 0.001 as `0 %`."""
+    return f"{share:+.0%}".replace("+0%", "0%").replace("-0%", "0%").replace("%", " %")

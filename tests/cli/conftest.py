@@ -101,6 +101,9 @@ PATIENCE_S = 60.0
 DECISION = {
     "why": "planned",
     "saving": 0.4321,
+    "carbonChange": -0.75,
+    "costChange": -0.5556,
+    "carbonGramsAtArrival": 960.0,
     "zone": "ZZ-CLEAN",
     "carbonGramsPerKwh": [120.0, 480.0],
     "pricePerMwh": [40.0, 90.0],
@@ -117,7 +120,7 @@ def marks(now_s: float, **annotations: str) -> dict[str, str]:
         "held_at": format_timestamp(round(now_s - HOUR_S)),
         "planned_start": format_timestamp(round(now_s + 2 * HOUR_S)),
         "latest_start": format_timestamp(round(now_s + 4 * HOUR_S)),
-        "hold_reason": "saves 43 % of its weighted cost, 120 instead of 480 g/kWh",
+        "hold_reason": "carbon -75 %, cost -56 % against running now, 120 instead of 480 g/kWh",
         "decision": json.dumps(DECISION),
     }
     every = {**usual, **annotations}

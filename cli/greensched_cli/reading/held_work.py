@@ -22,6 +22,8 @@ class PlanDecision(msgspec.Struct, frozen=True):
 
     why: str = ""
     saving: float | None = None  # share of the weighted cost of starting when it was planned
+    carbonChange: float | None = None  # of the whole run, as a share of a run at that time
+    costChange: float | None = None
     zone: str = ""
     carbonGramsPerKwh: tuple[float | None, float | None] = (None, None)  # as planned, if run now
     pricePerMwh: tuple[float | None, float | None] = (None, None)

@@ -48,6 +48,8 @@ def held_json(held: HeldWork) -> dict[str, Any]:
         "deadline": _time(held.deadline_s),
         "runtime": held.runtime or None,
         "savingShare": decision.saving if decision else None,
+        "carbonChangeShare": decision.carbonChange if decision else None,
+        "costChangeShare": decision.costChange if decision else None,
         "carbonGramsPerKwh": decision.carbonGramsPerKwh[0] if decision else None,
         "carbonGramsPerKwhIfNow": decision.carbonGramsPerKwh[1] if decision else None,
         "zone": (decision.zone or None) if decision else None,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from greensched_cli.reading.held_work import HeldWork, ReleasedWork, short_name
 from greensched_cli.reading.local_times import LocalTimes
 from greensched_core import labels
-from greensched_core.units import percent
+from greensched_core.units import percent, signed_percent
 from greensched_operator.objects.workloads import Work
 
 _RUNTIME_ORIGINS = {
@@ -103,16 +103,16 @@ def _saving(held: HeldWork) -> Iterator[str]:
     if decision is None or decision.saving is None:
         yield _line("saving", "not known before it is planned")
         return
-    share = percent(decision.saving)
-    yield _line("saving", f"{share} of its weighted cost, against starting when it was planned")
-    for what, (then, now), unit in (
-        ("carbon", decision.carbonGramsPerKwh, "g/kWh"),
-        ("price", decision.pricePerMwh, "per MWh"),
+    for what, changed, (then, now), unit in (
+        ("carbon", decision.carbonChange, decision.carbonGramsPerKwh, "g/kWh"),
+        ("cost", decision.costChange, decision.pricePerMwh, "per MWh"),
     ):
         if then is not None and now is not None:
-            yield _line(
-                what, f"{then:.4g} {unit} over the planned run, {now:.4g} if it ran at once"
-            )
+            before = "" if changed is None else f"{signed_percent(changed)}: "
+            text = f"{then:.4g} {unit} over the planned run, {now:.4g} if it ran at once"
+            yield _line(what, before + text)
+    share = percent(decision.saving)
+    yield _line("saving", f"{share} of its weighted cost, against starting when it was planned")
 
 
 def _line(what: str, text: str) -> str:

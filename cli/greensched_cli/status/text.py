@@ -14,7 +14,7 @@ from greensched_cli.reading.local_times import NO_TIME, LocalTimes
 from greensched_cli.reading.operator_state import ClusterPart, Leader, OperatorState
 from greensched_cli.terminal import Cell, Row, print_table
 from greensched_core.durations import format_duration
-from greensched_core.units import percent
+from greensched_core.units import signed_percent
 from greensched_operator.objects.green_policy import BUILT_IN, DEFAULT_NAME, GreenPolicy
 
 _LONGEST_NAME, _LONGEST_NARROW = 40, 24  # characters on a line
@@ -22,8 +22,8 @@ _NARROW_COLUMNS = 120
 _MOST_RELEASED = 20
 _LABEL_WIDTH = len("emergency release") + 2  # the longest of _state_lines
 _HELD_HEAD: Row = (
-    "WORK", "CORES", "SINCE", "PLANNED START", "LATEST START", "DEADLINE", "SAVES", "G/KWH",
-    "POLICY",
+    "WORK", "CORES", "SINCE", "PLANNED START", "LATEST START", "DEADLINE", "CARBON", "COST",
+    "G/KWH", "POLICY",
 )  # fmt: skip
 _RELEASED_HEAD: Row = ("WORK", "STARTED", "REASON", "HELD FOR")
 
@@ -87,7 +87,6 @@ def _held_row(held: HeldWork, content: StatusContent, times: LocalTimes, width: 
     decision = held.decision
     then, now = decision.carbonGramsPerKwh if decision else (None, None)
     carbon = NO_TIME if then is None or now is None else f"{then:.0f} (now {now:.0f})"
-    saving = decision.saving if decision else None
     return (
         folded(_name(held, content), width),
         f"{held.work.cpu_cores:g}",
@@ -95,10 +94,15 @@ def _held_row(held: HeldWork, content: StatusContent, times: LocalTimes, width: 
         _with_distance(held.planned_s, times) if held.planned_s is not None else "no plan yet",
         _latest(held, times),
         times.short(held.deadline_s),
-        NO_TIME if saving is None else percent(saving),
+        _change(decision.carbonChange if decision else None),
+        _change(decision.costChange if decision else None),
         carbon,
         printable(_policy(held)),
     )
+
+
+def _change(share: float | None) -> str:
+    return NO_TIME if share is None else signed_percent(share)
 
 
 def _name(work: HeldWork | ReleasedWork, content: StatusContent) -> str:

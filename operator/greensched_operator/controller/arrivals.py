@@ -10,7 +10,6 @@ import structlog
 from greensched_core import labels
 from greensched_core.clock import Clock
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_core.units import percent
 from greensched_operator.controller.outputs import Outputs
 from greensched_operator.holding.holding import NotHeld, Unheld, not_ours
 from greensched_operator.holding.judging import HoldRules, MayWait, ReleaseNow, terms_of
@@ -19,6 +18,7 @@ from greensched_operator.objects.green_policy import Mode
 from greensched_operator.objects.release_patch import ReleaseReason, reason_of
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.held_works import News
+from greensched_operator.planning.plan_words import both_sides
 from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
 from greensched_operator.writing.outbox import Lane
 
@@ -116,11 +116,10 @@ class Arrivals:
         if planned.is_now:
             return
         start = format_timestamp(round(planned.start_s))
-        saved = percent(planned.chosen.saving)
         self._put_event(
             planned.waiting.work,
             "WouldHold",
-            f"mode shadow: it would be held until {start} and save {saved} of its weighted cost",
+            f"mode shadow: it would be held until {start}: {both_sides(planned.chosen)}",
         )
 
     def _put_event(self, work: Work, reason: str, note: str, *, is_warning: bool = False) -> None:

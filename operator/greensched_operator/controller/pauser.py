@@ -10,7 +10,6 @@ import structlog
 from greensched_core.clock import Clock
 from greensched_core.durations import format_duration
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_core.units import percent
 from greensched_operator.controller.outputs import Outputs
 from greensched_operator.holding.judging import HoldRules, hold_request_of
 from greensched_operator.holding.pause_terms import least_pause_s, may_pause
@@ -19,7 +18,7 @@ from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.cluster_state import RunningPod
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.pausing import JobRunSegment, Pause, choose_pauses
-from greensched_operator.planning.plan_words import grid_words
+from greensched_operator.planning.plan_words import both_sides, grid_words
 from greensched_operator.planning.start_planning import Planned, Situation
 from greensched_operator.writing.outbox import Lane
 
@@ -183,10 +182,9 @@ def may_still_pause(planned: Planned, rules: HoldRules, now_s: float) -> bool:
 def why_paused(pause: Pause) -> str:
     """Return a sentence that says why a Job is suspended."""
     chosen, terms = pause.planned.chosen, pause.planned.waiting.terms
-    saved = percent(chosen.saving)
     latest = format_timestamp(round(terms.latest_start_s))
     left = format_duration(round(terms.runtime_s))
     return (
-        f"paused: the remaining {left} then cost {saved} less, including the restart"
-        f"{grid_words(chosen)}; latest start {latest} ({terms.bound})"
+        f"paused: the remaining {left} and the restart: {both_sides(chosen)}{grid_words(chosen)}; "
+        f"latest start {latest} ({terms.bound})"
     )

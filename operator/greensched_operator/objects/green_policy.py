@@ -25,7 +25,7 @@ from greensched_operator.objects.custom_fields import (
     reader_of,
     word,
 )
-from greensched_operator.objects.policy_fields import BUNDLE, WEIGHTS, amount
+from greensched_operator.objects.policy_fields import BUNDLE, CARBON_LIMIT, WEIGHTS, amount
 from greensched_operator.objects.quiet_hours import QUIET_HOURS, QuietHours, TimeSpan
 from greensched_operator.objects.resource_fields import decoded_object, read_meta
 from greensched_policies.encoding.weights import Weights
@@ -222,6 +222,15 @@ class GreenPolicy:
         percent("the weighted cost"),
         "Least saving for which work waits; otherwise it starts immediately.",
         default=2,
+    )
+    carbon_price_per_g: float = custom_field(
+        "carbonLimit",
+        CARBON_LIMIT,
+        "What a wait may cost in carbon. `not-above-now`: a later start is forecast to emit no "
+        "more than a start now. A whole price per tonne of CO2e, in the currency of the zone's "
+        "price: it may emit more if it saves at least that much money. `none`: the weights alone "
+        "decide.",
+        default="not-above-now",
     )
     quiet_hours: QuietHours = custom_field(
         "quietHours",

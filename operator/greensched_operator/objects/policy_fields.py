@@ -1,19 +1,22 @@
-"""Kinds of some fields of a GreenPolicy: weights, amounts of a budget, and a bundle."""
+"""Kinds of some fields of a GreenPolicy: weights, carbon limit, budget amounts, and a bundle."""
 
 from dataclasses import dataclass
 
 from greensched_core.errors import BadInput
+from greensched_core.quoting import quoted
 from greensched_operator.objects.custom_fields import (
     FieldKind,
     SchemaRule,
     custom_field,
     group,
     number,
+    plain,
     text,
 )
-from greensched_policies.encoding.weights import Weights
+from greensched_policies.encoding.weights import NO_CARBON_LIMIT, NOT_ABOVE_NOW, Weights
 
 MOST_WEIGHT = 1e6  # above it, rounding would lose the other weights
+MOST_PRICE = 1_000_000  # of a tonne of CO2e, in the currency of the zone's price
 MOST_AMOUNT = 1e15  # of a budget, in kWh and kg: more than all of humanity uses
 
 _WEIGHT = number(
@@ -55,6 +58,41 @@ WEIGHTS = group(
         "!has(self.cost) || self.cost > 0.0 || !has(self.carbon) || self.carbon > 0.0 "
         "|| !has(self.performance) || self.performance > 0.0",
         "weights are all zero, so all starts would be equal; set at least one above 0",
+    ),
+)
+
+
+_GRAMS_PER_TONNE = 1e6
+_LIMIT_PRICES = {"not-above-now": NOT_ABOVE_NOW, "none": NO_CARBON_LIMIT}
+_LIMIT_WORDS = " or ".join(_LIMIT_PRICES)
+
+
+def _carbon_limit(raw: object, where: str) -> float:
+    """Return the money that a gram above a start now must save."""
+    if isinstance(raw, str):
+        if raw not in _LIMIT_PRICES:
+            raise BadInput(
+                f"{where}: {quoted(raw)} is not {_LIMIT_WORDS}, nor a whole price per tonne"
+            )
+        return _LIMIT_PRICES[raw]
+    if isinstance(raw, bool):
+        raise BadInput(f"{where}: Expected `int`, got `bool`")
+    price = plain(int, raw, where)
+    if not 0 <= price <= MOST_PRICE:
+        raise BadInput(f"{where}: {price} must be from 0 to {MOST_PRICE}")
+    return price / _GRAMS_PER_TONNE
+
+
+CARBON_LIMIT = FieldKind(
+    _carbon_limit,
+    {"x-kubernetes-int-or-string": True, "maxLength": 32},
+    "`not-above-now`, `none`, price per tonne",
+    (
+        SchemaRule(
+            f"type(self) == int ? self >= 0 && self <= {MOST_PRICE} : self in {[*_LIMIT_PRICES]}",
+            f"carbonLimit must be {_LIMIT_WORDS}, or a whole price per tonne of CO2e, from 0 to "
+            f"{MOST_PRICE}",
+        ),
     ),
 )
 

@@ -164,7 +164,8 @@ def _suspended(
     resume_s = waiting.policy.quiet_hours.next_allowed(resume_s) or resume_s
     return Planned(
         waiting, min(resume_s, terms.latest_start_s), answer.chosen, run_segment.zone,
-        is_now=False, run_segments=answer.run_segments,
+        is_now=False, at_arrival_g=answer.chosen.run_now.carbon_g,
+        run_segments=answer.run_segments,
     )  # fmt: skip
 
 

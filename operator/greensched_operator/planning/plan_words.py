@@ -1,15 +1,17 @@
 """Sentences that explain a plan to users."""
 
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_core.units import percent
+from greensched_core.units import percent, signed_percent
 from greensched_operator.planning.outlooks import SLOT_S
 from greensched_operator.planning.start_planning import Planned
-from greensched_policies.planning.planning import Chosen
+from greensched_policies.planning.planning import Chosen, StartReason
 
 
 def why_now(planned: Planned) -> str:
     """Return why a workload starts now."""
     chosen = planned.chosen
+    if chosen.why is StartReason.CARBON_LIMIT:
+        return "later starts cost less, but emit more than its policy's carbonLimit allows"
     why = chosen.why.value.replace("-", " ")
     if chosen.lacks_room:
         return f"{why}: running and planned work leave no room at better starts"
@@ -21,10 +23,31 @@ def why_held(planned: Planned) -> str:
     chosen, terms = planned.chosen, planned.waiting.terms
     latest = f"latest start {format_timestamp(round(terms.latest_start_s))} ({terms.bound})"
     if planned.start_s - chosen.start_s <= SLOT_S:
-        return f"saves {percent(chosen.saving)} of its weighted cost{grid_words(chosen)}; {latest}"
+        return f"{both_sides(chosen)}{grid_words(chosen)}; {latest}"
     is_window = abs(planned.start_s - terms.start_from_s) <= SLOT_S
     opens = "its window opens" if is_window else "quiet hours or its namespace's budget end"
     return f"{opens} then; {latest}"
+
+
+def both_sides(chosen: Chosen) -> str:
+    """Return how carbon and cost of the planned run differ from a run now, restarts included."""
+    carbon = change(chosen.run.carbon_g, chosen.run_now.carbon_g)
+    cost = change(chosen.run.cost, chosen.run_now.cost)
+    changes = [
+        f"{what} {signed_percent(share)}"
+        for what, share in (("carbon", carbon), ("cost", cost))
+        if share is not None
+    ]
+    if not changes:
+        return f"saves {percent(chosen.saving)} of its weighted cost"
+    return f"{', '.join(changes)} against running now"
+
+
+def change(then: float | None, now: float | None) -> float | None:
+    """Return a difference as a share of the amount now; None if it has none, or is unknown."""
+    if then is None or not now:
+        return None
+    return round((then - now) / abs(now), 4)
 
 
 def grid_words(chosen: Chosen) -> str:

@@ -5,10 +5,12 @@ Pure: takes the waiting work, the cluster and the outlook, and returns planned s
 the last digit.
 """
 
+import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 
 from greensched_core import labels
@@ -18,12 +20,14 @@ from greensched_operator.holding.judging import MayWait, ReleaseNow
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
+from greensched_policies.encoding.weights import CarbonLimit
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.planning import Chosen, Running, Thresholds, plan_all
 from greensched_policies.planning.slot_planning import Interruptible, plan_slots
 from greensched_policies.planning.start_blocks import StartRequest
 from greensched_policies.rules.catalogue import WhenPolicy
 
+_LEAST_W = 1e-3  # of work that requests no cores, so that its zones and hours still compare
 _MOST_IN_SLOTS = 1000  # 1 to 2 ms each; the remaining ones are planned without a pause
 
 
@@ -51,6 +55,7 @@ class Planned:
     chosen: Chosen
     zone: str  # the best zone for that start
     is_now: bool  # the start is not in the future
+    at_arrival_g: float | None = None  # of a run on arrival, by the first plan's forecast
     run_segments: tuple[tuple[float, float], ...] = ()  # only of work that may be suspended
 
     def on(self, waiting: MayWait) -> "Planned":
@@ -75,6 +80,24 @@ def planned_before(waiting: MayWait) -> float | None:
     try:
         return None if text is None else parse_timestamp(text)
     except BadInput:
+        return None
+
+
+class _Written(msgspec.Struct):
+    """What planning reads again of the annotation greensched.io/decision."""
+
+    carbonGramsAtArrival: float | None = None
+
+
+_decode_written = msgspec.json.Decoder(_Written).decode
+
+
+def at_arrival_g(waiting: MayWait) -> float | None:
+    """Return the grams of a run on arrival, by the first plan; None if that is not written."""
+    text = waiting.work.annotations.get(labels.DECISION)
+    try:
+        return None if text is None else _decode_written(text).carbonGramsAtArrival
+    except (msgspec.DecodeError, UnicodeEncodeError):
         return None
 
 
@@ -151,8 +174,10 @@ def interruptible(one: MayWait, situation: Situation) -> Interruptible:
         runtime_s=request.runtime_s,
         latest_s=request.latest_s,
         cpu_cores=request.cpu_cores,
+        power_w=request.power_w,
         weights=request.weights,
         when=request.when,
+        limit=request.limit,
         restart_s=0.0 if restart_s is None else restart_s,
         most_restarts=one.terms.most_restarts,
         from_s=one.terms.start_from_s,
@@ -197,17 +222,27 @@ def _start_request(group: Sequence[MayWait], situation: Situation) -> StartReque
     allowed = situation.zones_for(first)
     names = [zone.name for zone in situation.zones]
     runtime_s = max(one.terms.runtime_s for one in group)
-    kept = planned_before(first)
+    cpu_cores, kept = sum(one.work.cpu_cores for one in group), planned_before(first)
     return StartRequest(
         runtime_s=np.array(
             [runtime_s if not allowed or name in allowed else np.inf for name in names]
         ),
         latest_s=min(one.terms.latest_start_s for one in group),
-        cpu_cores=sum(one.work.cpu_cores for one in group),
+        cpu_cores=cpu_cores,
+        power_w=np.array(
+            [max(cpu_cores * zone.watts_per_core, _LEAST_W) for zone in situation.zones]
+        ),
         weights=first.policy.weights,
         when=situation.when_for(first),
+        limit=CarbonLimit(first.policy.carbon_price_per_g, _at_arrival_g(group)),
         kept_start_s=None if kept is None else kept - jitter_of(first, situation.jitter_s),
     )
+
+
+def _at_arrival_g(group: Sequence[MayWait]) -> float:
+    """Return the grams of a group that had started on arrival; infinity if that is not known."""
+    grams = [at_arrival_g(one) for one in group]
+    return sum(each for each in grams if each is not None) if None not in grams else math.inf
 
 
 def _planned(
@@ -226,7 +261,17 @@ def _planned(
         start_s = max(start_s, allowed_s)
     zone = situation.zones[chosen.run.zone].name if chosen.run.zone >= 0 else ""
     start_s = min(start_s, latest_s)
-    return Planned(one, start_s, chosen, zone, is_now=start_s <= situation.now_s)
+    is_now = start_s <= situation.now_s
+    return Planned(one, start_s, chosen, zone, is_now, _first_g(one, group, chosen))
+
+
+def _first_g(one: MayWait, group: Sequence[MayWait], chosen: Chosen) -> float | None:
+    """Return the grams of a run on arrival: as written, else those of a run now."""
+    written, now_g = at_arrival_g(one), chosen.run_now.carbon_g
+    if written is not None or now_g is None:
+        return written
+    cores = sum(each.work.cpu_cores for each in group)
+    return now_g * one.work.cpu_cores / cores if cores else now_g
 
 
 def _within_share(

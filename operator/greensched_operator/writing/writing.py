@@ -25,6 +25,7 @@ from greensched_operator.objects.release_patch import (
     unmark_patch,
 )
 from greensched_operator.objects.workloads import Work, WorkKind
+from greensched_operator.planning.plan_words import change
 from greensched_operator.planning.start_planning import Planned
 from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.runtime.settings import OperatorSettings
@@ -129,6 +130,9 @@ def decision_of(planned: Planned) -> dict[str, object]:
         "why": chosen.why,
         "saving": round(chosen.saving, 4),
         "zone": planned.zone,
+        "carbonChange": change(chosen.run.carbon_g, chosen.run_now.carbon_g),
+        "costChange": change(chosen.run.cost, chosen.run_now.cost),
+        "carbonGramsAtArrival": planned.at_arrival_g,
         "carbonGramsPerKwh": [chosen.run.carbon_g_per_kwh, chosen.run_now.carbon_g_per_kwh],
         "pricePerMwh": [chosen.run.price_per_mwh, chosen.run_now.price_per_mwh],
         "runtime": f"{runtime} ({terms.runtime_from})",

@@ -1,8 +1,8 @@
-"""Chooses when each of many held workloads starts, as the simulator does, with two thresholds.
+"""Chooses when each of many held workloads starts, as the simulator does, with limits.
 
 The operator's image has no compiler, so `choose_start` repeats the simulator's in numpy; a test
-compares both. The thresholds are added for people who wait: no start is delayed for a tiny saving,
-and no plan is changed for a tiny gain.
+compares both. The limits are added for people who wait: no start is delayed for a tiny saving, no
+plan is changed for a tiny gain, and nothing waits for dirtier power unless a policy allows it.
 """
 
 import math
@@ -10,11 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.costs.cost import Floats
-from greensched_policies.encoding.slots import FULL
+from greensched_core.units import JOULES_PER_KWH, KWH_PER_MWH
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.encoding.slots import FULL, SlotColumns
+from greensched_policies.encoding.weights import NO_CARBON_LIMIT
+from greensched_policies.planning.carbon_limit import beyond_limit, is_within
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import CARBON_OVER_RUN, PRICE_OVER_RUN, Outlook
 from greensched_policies.planning.start_blocks import (
@@ -35,6 +39,7 @@ class StartReason(StrEnum):
     NO_CHOICE = "no-choice"  # the latest start is now, or no later slot is forecast
     NOW_IS_BEST = "now-is-best"
     SAVES_TOO_LITTLE = "saves-too-little"  # a later start is better, but not worth the wait
+    CARBON_LIMIT = "carbon-limit"  # a later start is better, but emits more than the policy allows
     PLANNED = "planned"
     KEPT = "kept"  # the earlier plan is kept; another start may be slightly better
     NO_ZONE = "no-zone"  # no node can take it; the scheduler reports why
@@ -57,8 +62,26 @@ class Mean:
 
     zone: int
     runtime_s: float
+    power_w: float  # that the run adds
     carbon_g_per_kwh: float | None
     price_per_mwh: float | None
+
+    @property
+    def energy_kwh(self) -> float:
+        """Return the energy of the run."""
+        return self.power_w * self.runtime_s / JOULES_PER_KWH
+
+    @property
+    def carbon_g(self) -> float | None:
+        """Return the grams that the run emits."""
+        carbon = self.carbon_g_per_kwh
+        return None if carbon is None else carbon * self.energy_kwh
+
+    @property
+    def cost(self) -> float | None:
+        """Return the cost of the run's energy."""
+        price = self.price_per_mwh
+        return None if price is None else price / KWH_PER_MWH * self.energy_kwh
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +90,8 @@ class Chosen:
 
     start_s: float
     run: Mean  # from the chosen start on, in the zone that is best then
-    run_now: Mean  # if it ran now: the counterfactual, in the zone that is best now
+    # The counterfactual: now, or at the first start with room, in the zone that is best then.
+    run_now: Mean
     saving: float  # share of the weighted cost saved against the soonest start
     why: StartReason
     has_room: bool  # whether the plan keeps room at the chosen start
@@ -175,15 +199,11 @@ def _decide(
     load = plan.busiest(now_s, widths, block.count, request.cpu_cores)
     slots, zones = columns_of(block, row, load)
     busiest, weighted = slots.busiest_over_run[0], slots.weighted_over_run[0]
-    place, why = 0, StartReason.NO_CHOICE
-    if block.count > 1:
-        place, why = _best(
-            slots.wait_s[0], request.when(slots)[0], busiest, request, now_s, thresholds
-        )
-    soonest = _soonest(busiest) if place else 0
-    saving = _saved_share(weighted, soonest, place)
-    expected = place
-    if place and thresholds is not None and not _is_worth_it(saving, thresholds):
+    place, why, is_now_too_dirty = _within_limit(slots, zones, request, now_s, thresholds)
+    soonest = _soonest(busiest)
+    saving, expected = _saved_share(weighted, soonest, place) if place else 0.0, place
+    may_run_now = place and not is_now_too_dirty
+    if may_run_now and thresholds is not None and not _is_worth_it(saving, thresholds):
         place, why, expected, saving = 0, StartReason.SAVES_TOO_LITTLE, soonest, 0.0
     lacks_room = not place and thresholds is not None and _lacks_room(busiest, weighted, thresholds)
     waits_s = slots.wait_s[0]
@@ -191,7 +211,7 @@ def _decide(
     return Chosen(
         start_s=now_s + float(waits_s[place]),
         run=_mean(block, row, int(zones[place]), place),
-        run_now=_mean(block, row, int(zones[0]), 0),
+        run_now=_mean(block, row, int(zones[soonest]), soonest),
         saving=saving,
         why=why,
         has_room=bool(busiest[place] <= FULL),
@@ -200,6 +220,44 @@ def _decide(
         kept_until_s=expected_s + float(request.runtime_s[zone]),
         lacks_room=lacks_room,
     )
+
+
+class _Best(NamedTuple):
+    """The place of the best start."""
+
+    place: int
+    why: StartReason
+    is_now_too_dirty: bool = False  # so it waits even if that saves nothing
+
+
+def _within_limit(
+    slots: SlotColumns,
+    zones: Integers,
+    request: StartRequest,
+    now_s: float,
+    thresholds: Thresholds | None,
+) -> _Best:
+    """Return the best start by the request's rule among those that its limit allows."""
+    waits_s, busiest, limit = slots.wait_s[0], slots.busiest_over_run[0], request.limit
+    if waits_s.size == 1:
+        return _Best(0, StartReason.NO_CHOICE)
+    cost = request.when(slots)[0]
+    place, why = _best(waits_s, cost, busiest, request, now_s, thresholds)
+    if limit.price_per_g == NO_CARBON_LIMIT:
+        return _Best(place, why)
+    run_kwh = request.power_w[zones] * slots.runtime_s[0] / JOULES_PER_KWH
+    grams = slots.carbon_over_run[0] * run_kwh
+    money = slots.price_over_run[0] * run_kwh / KWH_PER_MWH
+    soonest = _soonest(busiest)
+    runs = place or soonest
+    if is_within(grams[runs], money[soonest] - money[runs], grams[soonest], limit):
+        return _Best(place, why)
+    is_beyond = beyond_limit(grams, money, busiest <= FULL, limit)
+    allowed = np.where(is_beyond, np.inf, cost)
+    within, why = _best(waits_s, allowed, busiest, request, now_s, thresholds)
+    if place and not within:
+        why = StartReason.CARBON_LIMIT
+    return _Best(within, why, bool(is_beyond[0]))
 
 
 def _best(
@@ -216,16 +274,15 @@ def _best(
     """
     best = int(cost.argmin())
     if not math.isfinite(cost[best]):
-        return (
-            0,
-            StartReason.NO_CHOICE,
-        )  # the rule rejects or fails: leave it to the cluster's queue
+        return 0, StartReason.NO_CHOICE  # rejected, or a fault: left to the cluster's queue
     why = StartReason.PLANNED if best else StartReason.NOW_IS_BEST
     if thresholds is None or request.kept_start_s is None:
         return best, why
     kept = max(round((request.kept_start_s - now_s) / (waits_s[1] - waits_s[0])), 0)
     if kept == best or kept >= cost.size or busiest[kept] > FULL >= busiest[best]:
         return best, StartReason.KEPT if kept == best and best else why
+    if not math.isfinite(cost[kept]):
+        return best, why
     if cost[kept] - cost[best] > thresholds.least_change * abs(cost[kept]):
         return best, why
     return kept, StartReason.KEPT if kept else StartReason.NOW_IS_BEST
@@ -260,18 +317,19 @@ def _lacks_room(busiest: Floats, weighted: Floats, thresholds: Thresholds) -> bo
 
 
 def _mean(block: Block, row: int, zone: int, place: int) -> Mean:
-    raw = block.raw[:, row, zone, place].tolist()
+    request, raw = block.requests[row], block.raw[:, row, zone, place].tolist()
     carbon, price = raw[CARBON_OVER_RUN], raw[PRICE_OVER_RUN]
     return Mean(
         zone=zone,
-        runtime_s=float(block.requests[row].runtime_s[zone]),
+        runtime_s=float(request.runtime_s[zone]),
+        power_w=float(request.power_w[zone]),
         carbon_g_per_kwh=None if math.isnan(carbon) else carbon,
         price_per_mwh=None if math.isnan(price) else price,
     )
 
 
 def _unplaceable(now_s: float) -> Chosen:
-    nowhere = Mean(NO_ZONE, math.inf, None, None)
+    nowhere = Mean(NO_ZONE, math.inf, 0.0, None, None)
     return Chosen(
         start_s=now_s,
         run=nowhere,

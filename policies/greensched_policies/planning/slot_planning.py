@@ -12,7 +12,8 @@ import numpy as np
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.costs.pausing import PauseColumns, Slots, restarts
 from greensched_policies.encoding.slots import FULL, SlotColumns
-from greensched_policies.encoding.weights import Weights
+from greensched_policies.encoding.weights import UNLIMITED, CarbonLimit, Weights
+from greensched_policies.planning.carbon_limit import is_within
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import (
     CARBON_OVER_RUN,
@@ -38,12 +39,14 @@ class Interruptible:
     runtime_s: Floats  # [Z] expected, of remaining work; infinite where no node can take it
     latest_s: float  # when it must run at the latest, and then to its end without a pause
     cpu_cores: float
+    power_w: Floats  # [Z] that it adds to its node's power in each zone, with the site's PUE
     weights: Weights
     when: WhenPolicy
     restart_s: float  # the time that one suspension costs
     most_restarts: float
     running_in: int = NO_ZONE  # the zone in which it runs now
     from_s: float = -math.inf  # it does not run before, unless it continues now
+    limit: CarbonLimit = UNLIMITED
     kept_start_s: float | None = None  # the start planned before
 
 
@@ -89,8 +92,9 @@ def plan_slots(
     """Return the cheapest slots by the workload's when rule; the plan is not changed.
 
     Slots begin at `now_s`. Return None if there is no choice: the workload may not wait for a
-    slot, no zone can take it, or the forecast is too short. It then continues, or is planned like
-    other work. Without thresholds the answer equals the simulator's.
+    slot, no zone can take it, the forecast is too short, or its carbon limit forbids these slots.
+    It then continues, or is planned like other work. Without thresholds and limit the answer equals
+    the simulator's.
     """
     spare = _spare_slots(outlook, work, now_s)
     needed = _needed(work.runtime_s, outlook.slot_s)
@@ -119,7 +123,17 @@ def plan_slots(
     ]
     answers = [(view, *_cheapest(view)) for view in views]
     view, chosen, total = min(answers, key=lambda answer: answer[2])  # of equal ones the first
-    return _judged(view, chosen, total, thresholds)
+    answer = _judged(view, chosen, total, thresholds)
+    return answer if _is_allowed(answer.chosen, work.limit) else None
+
+
+def _is_allowed(chosen: Chosen, limit: CarbonLimit) -> bool:
+    """Return whether a limit allows the slots; what is unknown counts as equal."""
+    run, now = chosen.run, chosen.run_now
+    if run.carbon_g is None or now.carbon_g is None:
+        return True
+    saved = 0.0 if run.cost is None or now.cost is None else now.cost - run.cost
+    return is_within(run.carbon_g, saved, now.carbon_g, limit)
 
 
 def slot_columns(
@@ -274,7 +288,7 @@ def _mean(view: _View, chosen: Slots) -> Mean:
     means = [float(view.seen[row][chosen] @ used) / float(used.sum())
              for row in (CARBON_OVER_RUN, PRICE_OVER_RUN)]  # fmt: skip
     carbon, price = (None if math.isnan(each) else each for each in means)
-    return Mean(view.zone, run_s, carbon, price)
+    return Mean(view.zone, run_s, float(view.work.power_w[view.zone]), carbon, price)
 
 
 def _slots(time_s: float, slot_s: float) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.slots import FULL, SlotColumns, with_overload
-from greensched_policies.encoding.weights import Weights
+from greensched_policies.encoding.weights import UNLIMITED, CarbonLimit, Weights
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import (
     Outlook,
@@ -33,8 +33,10 @@ class StartRequest:
     runtime_s: Floats  # [Z] expected in each zone; infinite where no node can take it
     latest_s: float  # the latest start, in seconds since the epoch; infinity: no limit
     cpu_cores: float
+    power_w: Floats  # [Z] that it adds to its node's power in each zone, with the site's PUE
     weights: Weights
     when: WhenPolicy
+    limit: CarbonLimit = UNLIMITED
     kept_start_s: float | None = None  # the start planned before
 
 

@@ -32,7 +32,8 @@ HELD = Work(
         labels.HELD_AT: "2026-11-18T11:06:40Z", labels.LATEST_START: "2026-11-18T15:30:00Z",
         labels.PLANNED_START: "2026-11-18T14:00:00Z", labels.HOLD_REASON: "saves 43 %",
         labels.DECISION: '{"why": "planned", "saving": 0.43, "zone": "DE", '
-        '"carbonGramsPerKwh": [120.0, 480.0], "runtime": "1h (annotation)", "new": 1}',
+        '"carbonChange": -0.75, "costChange": 0.04, "carbonGramsPerKwh": [120.0, 480.0], '
+        '"runtime": "1h (annotation)", "new": 1}',
     },
     scheduler="greensched", cpu_cores=2.0, memory_bytes=0.0, gpus=0.0, node_selector={}, gang="",
     owner=None, is_stopped=True, is_finished=False, is_leaving=False,

@@ -34,8 +34,8 @@ async def test_what_waits_stands_in_a_table_with_its_plan_and_its_saving(users: 
     done = users.status()
     assert (done.returncode, done.stderr) == (0, "")
     job, pod = line_of(done.stdout, "job/train"), line_of(done.stdout, "pod/one")
-    assert re.search(r" 2 .* \(in (2h|1h5\dm)\) .* 43 %  120 \(now 480\)  default$", job)
-    assert " 0.5 " in pod and "no plan yet" in pod and "43 %" not in pod
+    assert re.search(r" 2 .* \(in (2h|1h5\dm)\) .* -75 %  -56 %  120 \(now 480\)  default$", job)
+    assert " 0.5 " in pod and "no plan yet" in pod and "75 %" not in pod
     assert "2 held, 2.5 cores, 1 without a plan yet." in done.stdout
 
 
@@ -155,7 +155,8 @@ async def test_one_workload_is_told_in_full_in_the_users_own_time(users: Users) 
         ", by deadline",
         "1h, from its annotation greensched.io/runtime",
         "43 % of its weighted cost, against starting when it was planned",
-        "120 g/kWh over the planned run, 480 if it ran at once",
+        "-75 %: 120 g/kWh over the planned run, 480 if it ran at once",
+        "-56 %: 40 per MWh over the planned run, 90 if it ran at once",
         f"greensched release job/train -n {users.namespace}",
         "+0545",
     ):
@@ -179,7 +180,7 @@ async def test_a_user_of_one_namespace_gets_a_table_and_what_could_not_be_read(
     kubeconfig = str(await users.limited("view"))
     done = users.run("status", "--kubeconfig", kubeconfig)  # of the kubeconfig's namespace
     assert (done.returncode, done.stderr) == (0, "")
-    assert "43 %" in line_of(done.stdout, "job/train")
+    assert "-75 %" in line_of(done.stdout, "job/train")
     refused = line_of(done.stdout, "not read")
     assert "the operator's Lease" in refused and "you have no right to read them" in refused
     everywhere = users.run("status", "-A", "--kubeconfig", kubeconfig)

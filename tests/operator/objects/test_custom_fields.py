@@ -164,6 +164,9 @@ def test_every_text_and_list_of_a_resource_has_a_longest(resource: Resource) -> 
     boundless = [
         field
         for field, kind in kinds_below(resource.spec.kind)
-        if not any(bound in kind.schema for bound in bounds.get(kind.schema["type"], ("type",)))
+        if not any(
+            bound in kind.schema
+            for bound in bounds.get(kind.schema.get("type", "string"), ("type",))
+        )
     ]
     assert boundless == []

@@ -23,7 +23,7 @@ from greensched_operator.objects.green_policy import (
     SafetyMargin,
     parse,
 )
-from greensched_policies.encoding.weights import Weights
+from greensched_policies.encoding.weights import NO_CARBON_LIMIT, NOT_ABOVE_NOW, Weights
 from greensched_policies.rules.catalogue import WHEN_RULES
 
 ROOT = Path(__file__).parents[3]
@@ -44,6 +44,7 @@ WHOLE = {
     "safetyMargin": {"duration": "0s", "shareOfRuntimePercent": 150},
     "maxHeldSharePercent": 25,
     "leastSavingPercent": 0,
+    "carbonLimit": 80,
     "quietHours": [{"from": "22:00", "to": "24:00", "timeZone": "Europe/Berlin", "days": ["Sun"]}],
     "budget": {"period": "Week", "energyKwh": 12.5},
     "pause": {"minimumRun": "1h30m", "minimumPause": "2m"},
@@ -69,6 +70,7 @@ def test_every_field_is_read() -> None:
         safety_margin=SafetyMargin(0.0, 1.5),
         max_held_share=0.25,
         least_saving=0.0,
+        carbon_price_per_g=80e-6,
         budget=Budget(BudgetPeriod.WEEK, energy_kwh=12.5),
         pause=PauseLimits(5400.0, 120.0),
         when_policy=ONNX,
@@ -80,6 +82,15 @@ def test_an_empty_spec_is_what_is_built_in_and_holds_nothing() -> None:
     assert read() == replace(BUILT_IN, namespace="team", name="default", generation=3)
     assert BUILT_IN.mode is Mode.SHADOW
     assert parse({}) == BUILT_IN
+
+
+@pytest.mark.parametrize(
+    ("given", "per_g"),
+    [("not-above-now", NOT_ABOVE_NOW), ("none", NO_CARBON_LIMIT), (0, 0.0), (1_000_000, 1.0)],
+)
+def test_a_carbon_limit_is_a_word_or_a_price_per_tonne(given: object, per_g: float) -> None:
+    assert read(carbonLimit=given).carbon_price_per_g == per_g
+    assert read().carbon_price_per_g == NOT_ABOVE_NOW
 
 
 def test_null_is_as_good_as_absent() -> None:
@@ -110,6 +121,10 @@ def test_a_field_of_a_later_version_is_skipped() -> None:
         pytest.param({"defaultRuntime": "0s"}, "above zero", id="no-runtime"),
         pytest.param({"maxHeldSharePercent": 100.1}, "from 0 to 100", id="above-the-whole"),
         pytest.param({"leastSavingPercent": float("nan")}, "from 0 to 100", id="not-a-number"),
+        pytest.param({"carbonLimit": "never"}, "not not-above-now or none", id="limit"),
+        pytest.param({"carbonLimit": "80"}, "nor a whole price", id="limit-in-quotes"),
+        pytest.param({"carbonLimit": -1}, "from 0 to 1000000", id="negative-price"),
+        pytest.param({"carbonLimit": True}, "Expected `int`, got `bool`", id="limit-is-true"),
         pytest.param({"budget": {"carbonKg": 1}}, "period is missing", id="budget-of-no-period"),
         pytest.param({"budget": {"period": "Day"}}, "energyKwh or carbonKg", id="empty-budget"),
         pytest.param({"budget": {"period": "day", "carbonKg": 1}}, "none of Day", id="period"),

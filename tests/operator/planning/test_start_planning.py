@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +15,9 @@ from greensched_operator.holding.judging import MayWait, judge
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
-from greensched_operator.planning.plan_words import why_now
+from greensched_operator.planning.plan_words import why_held, why_now
 from greensched_operator.planning.start_planning import Planned, Situation, jitter_of, plan_starts
+from greensched_policies.encoding.weights import NO_CARBON_LIMIT
 from greensched_policies.planning.outlook import outlook_of
 from greensched_policies.planning.planning import Running
 from greensched_policies.rules.catalogue import WHEN_RULES
@@ -180,3 +182,64 @@ def test_on_a_flat_grid_nothing_is_said_of_room() -> None:
     [planned], _ = plan_starts([waiting("train", deadline="20h")],
                                situation([300.0] * DAY, cores=8.0, running=(runs,)))  # fmt: skip
     assert "no later start saves enough" in why_now(planned)
+
+
+CHEAP = [100.0 if slot not in CLEAN else 20.0 for slot in range(DAY)]
+DIRTIER = [200.0 if slot not in CLEAN else 260.0 for slot in range(DAY)]
+
+
+def two_signals(carbon: list[float], price: list[float]) -> Situation:
+    """Return a cluster of one zone by its carbon and its price."""
+    outlook = outlook_of(slot_begin(NOW_S), SLOT_S, np.array([carbon]), np.array([price]))
+    return replace(situation(), outlooks=Outlooks(outlook, ("test",), (NOW_S,)))
+
+
+def with_limit(per_g: float) -> MayWait:
+    one = waiting()
+    return replace(one, policy=replace(one.policy, carbon_price_per_g=per_g))
+
+
+def test_out_of_the_box_nothing_waits_for_a_cheaper_and_dirtier_hour() -> None:
+    here = two_signals(DIRTIER, CHEAP)
+    [strict], _ = plan_starts([waiting()], here)
+    assert strict.is_now
+    assert why_now(strict).startswith("later starts cost less, but emit more than")
+    [free], _ = plan_starts([with_limit(NO_CARBON_LIMIT)], here)
+    assert not free.is_now
+    assert "carbon +30 %, cost -80 % against running now, 260 instead of 200" in why_held(free)
+
+
+def test_running_jobs_are_told_both_sides_where_both_fall() -> None:
+    [planned], _ = plan_starts([waiting()], two_signals(CHEAP, CHEAP))
+    assert "carbon -80 %, cost -80 % against running now, 20 instead of 100" in why_held(planned)
+
+
+def test_what_waited_is_compared_with_its_arrival_and_not_with_a_dirty_hour_in_between() -> None:
+    """Now is cheap and dirty. On arrival it was 150 g/kWh, and later is clean enough again."""
+    carbon = [200.0] * 8 + [140.0] * (DAY - 8)
+    price = [20.0] * 8 + [100.0] * (DAY - 8)
+    here = two_signals(carbon, price)
+    [fresh], _ = plan_starts([waiting()], here)
+    assert fresh.is_now
+    kwh = 0.5 * 5.0 / 1000.0  # half an hour of one core
+    written = json.dumps({"carbonGramsAtArrival": 150.0 * kwh})
+    [waited], _ = plan_starts([waiting(decision=written)], here)
+    assert waited.start_s >= slot_begin(NOW_S) + 8 * SLOT_S
+    assert waited.at_arrival_g == 150.0 * kwh
+    [unreadable], _ = plan_starts([waiting(decision="{")], here)
+    assert unreadable.is_now and unreadable.at_arrival_g == pytest.approx(200.0 * kwh)
+
+
+def test_a_gangs_members_each_know_their_own_part_of_what_it_had_emitted_on_arrival() -> None:
+    gang = [waiting(f"of-{place}", gang="ring") for place in range(4)]
+    planned, _ = plan_starts(gang, two_signals(CHEAP, CHEAP))
+    kwh = 0.5 * 5.0 / 1000.0  # of one of them
+    assert [one.at_arrival_g for one in planned] == pytest.approx([100.0 * kwh] * 4)
+
+
+def test_work_that_requests_no_cores_waits_for_cleaner_hours_too() -> None:
+    one = waiting()
+    for_free = replace(one, work=replace(one.work, cpu_cores=0.0))
+    [clean], _ = plan_starts([for_free], situation())
+    [dirty], _ = plan_starts([for_free], two_signals(DIRTIER, CHEAP))
+    assert not clean.is_now and dirty.is_now

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.slots import FULL
-from greensched_policies.encoding.weights import Weights
+from greensched_policies.encoding.weights import UNLIMITED, CarbonLimit, Weights
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import Outlook, outlook_of
 from greensched_policies.planning.planning import (
@@ -30,6 +30,7 @@ from greensched_policies.rules.catalogue import WHEN_RULES
 SLOT_S = 900.0
 MIDNIGHT_S = 1_700_006_400.0  # of some day, in seconds since the epoch
 CARBON = Weights(0.0, 1.0, 0.0)
+WATTS = 8.0
 
 
 def grid(*zones: Sequence[float], known: int | None = None) -> Outlook:
@@ -50,15 +51,19 @@ def work(
     cores: float = 1.0,
     rule: str = "planned-window",
     weights: Weights = CARBON,
+    limit: CarbonLimit = UNLIMITED,
     kept: int | None = None,
 ) -> StartRequest:
     """Return a workload whose slack, and start so far, are told in slots."""
+    runtime_s = np.atleast_1d(np.asarray(runs_s, dtype=float))
     return StartRequest(
-        runtime_s=np.atleast_1d(np.asarray(runs_s, dtype=float)),
+        runtime_s=runtime_s,
         latest_s=MIDNIGHT_S + slack * SLOT_S,
         cpu_cores=cores,
+        power_w=np.full(runtime_s.size, WATTS),
         weights=weights,
         when=WHEN_RULES[rule],
+        limit=limit,
         kept_start_s=None if kept is None else MIDNIGHT_S + kept * SLOT_S,
     )
 
@@ -81,6 +86,7 @@ def many(draw: st.DrawFn) -> tuple[Outlook, CorePlan, list[StartRequest]]:
             runtime_s=dice.uniform(1.0, 20_000.0, zones),
             latest_s=MIDNIGHT_S + float(dice.uniform(-2_000.0, 40_000.0)),
             cpu_cores=float(dice.uniform(0.1, 4.0)),
+            power_w=dice.uniform(1.0, 50.0, zones),
             weights=Weights(*dice.uniform(0.0, 1.0, 3).tolist()),
             when=WHEN_RULES[rules[place % len(rules)]],
             kept_start_s=float(MIDNIGHT_S + dice.integers(0, 40) * SLOT_S)
@@ -318,8 +324,8 @@ def test_what_is_reported_is_the_mean_over_the_run_then_and_now() -> None:
     outlook = grid([400.0, 300.0, 100.0, 100.0], [340.0] * 4)
     asked = work(runs_s=np.array([2 * SLOT_S, SLOT_S]))
     chosen = choose_start(outlook, empty(9.0, 9.0), asked, MIDNIGHT_S)
-    assert chosen.run == Mean(0, 2 * SLOT_S, 100.0, 50.0)
-    assert chosen.run_now == Mean(1, SLOT_S, 340.0, 50.0)
+    assert chosen.run == Mean(0, 2 * SLOT_S, WATTS, 100.0, 50.0)
+    assert chosen.run_now == Mean(1, SLOT_S, WATTS, 340.0, 50.0)
 
 
 def test_no_data_is_reported_as_none_and_holds_nothing() -> None:

@@ -62,6 +62,7 @@ def cases(draw: st.DrawFn, rule: str) -> Case:
             runtime_s=runtime_s,
             latest_s=now_s + float(dice.integers(-2000, 30_000)),
             cpu_cores=float(dice.integers(1, 4)),
+            power_w=np.ones(zones),
             weights=Weights(*draw(st.sampled_from([(0.0, 1.0), (1.0, 0.0), (0.5, 0.5)])), 0.0),
             when=WHEN_RULES[rule],
             restart_s=draw(st.sampled_from([0.0, 60.0, 600.0, 2000.0])),

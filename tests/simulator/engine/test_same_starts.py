@@ -120,6 +120,7 @@ def asked(case: Case, rule: str, place: int) -> StartRequest:
         case.runtime_s[place],
         case.latest_s[place],
         case.cpu_cores[place],
+        np.ones_like(case.runtime_s[place]),
         case.weights,
         WHEN_RULES[rule],
     )

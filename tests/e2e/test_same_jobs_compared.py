@@ -1,4 +1,7 @@
-"""`greensched benchmark` where containers really run: the same Jobs by two strategies."""
+"""`greensched benchmark` where containers really run: the same Jobs by two strategies.
+
+It runs before `test_served_within_limits.py`, whose hundred pods take a while to end.
+"""
 
 import csv
 import json
@@ -33,7 +36,7 @@ def test_the_same_jobs_run_by_two_strategies_and_are_metered(
     greensched: Callable[..., str],
     tmp_path: Path,
 ) -> None:
-    # The test before makes a hundred pods: a kubelet with as many as it may have takes no other.
+    # A kubelet with as many pods as it may have takes no other.
     cluster.wait_until(lambda: not ending(cluster), "earlier tests' pods are gone", 120.0)
     before = release.scored()
     told = greensched(

@@ -1,0 +1,26 @@
+"""Figures as text."""
+
+import pytest
+
+from greensched_core.units import percent, signed_percent
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (-0.684, "-68 %"),
+        (0.04, "+4 %"),
+        (0.004, "0 %"),
+        (-0.004, "0 %"),
+        (0.0, "0 %"),
+        (-1.0, "-100 %"),
+        (0.1, "+10 %"),
+        (12.0, "+1200 %"),
+    ],
+)
+def test_a_change_has_its_sign_and_nothing_has_none(share: float, text: str) -> None:
+    assert signed_percent(share) == text
+
+
+def test_a_share_has_no_sign() -> None:
+    assert percent(0.432) == "43 %"
