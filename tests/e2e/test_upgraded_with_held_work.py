@@ -12,7 +12,13 @@ import pytest
 
 from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.last_release import LastRelease
-from greensched_testbed.end_to_end.release import ChartRelease, install, uninstall, upgrade
+from greensched_testbed.end_to_end.release import (
+    NAMESPACE,
+    ChartRelease,
+    install,
+    uninstall,
+    upgrade,
+)
 from greensched_testbed.end_to_end.two_grids import publish_grids
 from greensched_testbed.end_to_end.work import job, pod, pod_template
 
@@ -39,6 +45,8 @@ def before(cluster: ClusterAccess, last_release: LastRelease) -> ClusterAccess:
     can = replace(cluster.can, extender_image=extender, operator_image=operator)
     older = replace(cluster, can=can)
     uninstall(cluster)
+    # Else work is not held before the Leases of the processes that are gone have run out.
+    cluster.kubectl("delete", "leases", "--all", "--namespace", NAMESPACE)
     install(older, last_release.chart)
     publish_grids(cluster)
     return older
@@ -61,7 +69,7 @@ def hold(cluster: ClusterAccess, namespace: str) -> None:
     bare = pod_template(cluster.can.shell_image, "echo trained", annotations=said)
     held = job("train", template, **asks)
     tried = ("create", "--dry-run=server", "--output=json", "-n", namespace, "-f", "-")
-    cluster.wait_until(  # after an uninstall the Lease of the leader before runs out first
+    cluster.wait_until(
         lambda: "hold-until" in cluster.kubectl(*tried, stdin=json.dumps(held)), "work is held"
     )
     cluster.apply(held, pod("bare", bare), namespace=namespace)

@@ -1,4 +1,7 @@
-"""What real Scaphandre reads on each node decides, by way of a real Prometheus, where pods land."""
+"""What real Scaphandre reads on each node decides, by way of a real Prometheus, where pods land.
+
+It runs before the uninstall: the release keeps the settings that it makes.
+"""
 
 import json
 import re
@@ -79,7 +82,6 @@ def measured(cluster: ClusterAccess, release: ChartRelease) -> Iterator[Measured
         cluster.apply(*manifests(meters), namespace=SPACE)
         undone.callback(cluster.kubectl, "delete", "namespace", SPACE, "--wait=false")
         release.upgrade(*METERED)
-        undone.callback(release.upgrade)
         yield Measured(cluster, meters, (first, second))
 
 
