@@ -7,7 +7,7 @@ plan is changed for a tiny gain, and nothing waits for dirtier power unless a po
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
 from typing import NamedTuple
@@ -17,7 +17,7 @@ import numpy as np
 from greensched_core.units import JOULES_PER_KWH, KWH_PER_MWH
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.slots import FULL, SlotColumns
-from greensched_policies.encoding.weights import NO_CARBON_LIMIT
+from greensched_policies.encoding.weights import NO_CARBON_LIMIT, UNLIMITED
 from greensched_policies.planning.carbon_limit import beyond_limit, is_within
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import CARBON_OVER_RUN, PRICE_OVER_RUN, Outlook
@@ -199,6 +199,8 @@ def _decide(
     load = plan.busiest(now_s, widths, block.count, request.cpu_cores)
     slots, zones = columns_of(block, row, load)
     busiest, weighted = slots.busiest_over_run[0], slots.weighted_over_run[0]
+    if not block.has_carbon[row]:
+        request = replace(request, limit=UNLIMITED)
     place, why, is_now_too_dirty = _within_limit(slots, zones, request, now_s, thresholds)
     soonest = _soonest(busiest)
     saving, expected = _saved_share(weighted, soonest, place) if place else 0.0, place

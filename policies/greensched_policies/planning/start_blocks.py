@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.slots import FULL, SlotColumns, with_overload
 from greensched_policies.encoding.weights import UNLIMITED, CarbonLimit, Weights
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import (
+    CARBON_OVER_RUN,
     Outlook,
     fill_gaps,
     seen_from,
@@ -54,6 +56,7 @@ class Block:
     weighted: Floats  # [B,Z,count] weighted sum of carbon and price over the run
     ranked: Floats  # the same, infinite where the zone cannot be chosen
     spread: Floats  # [B] the largest difference of weighted costs
+    has_carbon: npt.NDArray[np.bool_]  # [B] whether any carbon over a run is forecast
     columns: Floats  # [6,B,count] of the zones that are best as long as they have room
     zones: Integers  # [B,count] these zones
 
@@ -85,6 +88,7 @@ def block_of(
         weighted=weighted,
         ranked=ranked,
         spread=weighted.max(axis=(1, 2)) - weighted.min(axis=(1, 2)),
+        has_carbon=~np.isnan(raw[CARBON_OVER_RUN]).all(axis=(1, 2)),
         columns=columns,
         zones=zones,
     )

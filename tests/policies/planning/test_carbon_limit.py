@@ -124,8 +124,11 @@ def test_what_waited_starts_no_dirtier_than_it_had_on_arrival_while_it_can(
 
 
 def test_without_carbon_data_money_alone_decides() -> None:
-    unknown = [np.nan] * 5
+    unknown, watts = [np.nan] * 5, (POWER_W, 2.0 * POWER_W)
     assert chosen(unknown, DEAR_NOW, STRICT).start_s == 2 * SLOT_S
+    cheap_elsewhere = [60.0, 60.0, 60.0, 20.0]
+    found = chosen([np.nan] * 4, cheap_elsewhere, STRICT, watts=watts)
+    assert (found.start_s, found.run.zone) == (SLOT_S, 1)
 
 
 def paused(limit: CarbonLimit) -> SlotPlan | None:
