@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -18,6 +18,14 @@ from greensched_core.signals.steps import AgeLimits
 
 def _uncounted(*_: object) -> None:
     return None
+
+
+class PowerAssumptions(NamedTuple):
+    """What is assumed of power that nobody has measured."""
+
+    utilisation_ratio: float
+    gpu_ratio: float
+    default_pue: float
 
 
 class ClusterSettings(ComponentSettings):
@@ -48,6 +56,10 @@ class ClusterSettings(ComponentSettings):
         default=0.5,
         description="CPU used per CPU requested, if not measured. Clusters use about half of what "
         "is requested.",
+    )
+    gpu_ratio: Share = Field(
+        default=0.6,
+        description="Share of a GPU's range from idle to peak watts that a pod draws.",
     )
     default_pue: float = Field(
         default=1.2,
@@ -129,6 +141,11 @@ class ClusterSettings(ComponentSettings):
         if self.clock_rate == 1.0:
             return WallClock()
         return ScaledClock(self.clock_anchor_wall_s, self.clock_anchor_sim_s, self.clock_rate)
+
+    @property
+    def power_assumptions(self) -> PowerAssumptions:
+        """What is assumed of power that nobody has measured."""
+        return PowerAssumptions(self.utilisation_ratio, self.gpu_ratio, self.default_pue)
 
     @property
     def age_limits(self) -> AgeLimits:

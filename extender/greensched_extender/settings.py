@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from greensched_core.cluster_settings import ClusterSettings
-from greensched_core.settings import OptionalPath, Port, Positive, Share
+from greensched_core.settings import OptionalPath, Port, Positive
 
 MIB = 2**20
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -69,10 +69,6 @@ class ExtenderSettings(ClusterSettings):
     provisional_ttl_s: Positive = Field(
         default=10.0,
         description="Seconds a pod counts on its top-scored node until the watch shows it bound.",
-    )
-    gpu_ratio: Share = Field(
-        default=0.6,
-        description="Share of a GPU's range from idle to peak watts that a pod draws.",
     )
     default_runtime_s: Positive = Field(
         default=3600.0,

@@ -39,7 +39,7 @@ OPERATORS_SET_BY_THE_CHART = {
 }
 # Told once, in extender.settings, for both.
 SHARED = {
-    *{"default_pue", "utilisation_ratio", "currency", "exchange_rates", "zone_map"},
+    *{"default_pue", "utilisation_ratio", "gpu_ratio", "currency", "exchange_rates", "zone_map"},
     *{"signal_fresh_s", "signal_max_stale_s", "prometheus_url", "prometheus_timeout_s"},
 }
 

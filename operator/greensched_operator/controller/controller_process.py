@@ -16,9 +16,7 @@ from greensched_core.clock import Clock, WallClock
 from greensched_core.errors import BadInput, TaskEnded
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.lateness import say_when_late
-from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject
-from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.serving import run_servers, server, until_set
 from greensched_core.signals.watched import SignalSink
 from greensched_core.watching import Watch
@@ -46,7 +44,7 @@ from greensched_operator.ledger.ledger_service import LedgerService
 from greensched_operator.objects import watched
 from greensched_operator.objects.cron_jobs import CronJob, read_cron_job
 from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Resolved, resolve
-from greensched_operator.objects.job_power_profile import ParsedProfile
+from greensched_operator.objects.job_power_profile import JobPowerProfile, ParsedProfile
 from greensched_operator.objects.placed_pods import PlacedPod
 from greensched_operator.planning import cluster_state
 from greensched_operator.planning.budgets import LONGEST_PERIOD_S, Budgets
@@ -94,7 +92,7 @@ class ControllerProcess:
         schedulers = frozenset(settings.scheduler_names)
         self._web, self._signal_controller = self._make_grid_signal_controller()
         self.works = HeldWorks(schedulers)
-        self.nodes = ClusterNodes(NodeReader(PowerCatalogue(), settings.zone_map))
+        self.nodes = ClusterNodes(settings.zone_map, settings.power_assumptions)
         self.signals = settings.grid_signals()
         self.outbox = Outbox(settings.releases_per_second)
         lost = self.metrics.fallbacks.labels("placement-not-recorded").inc
@@ -117,7 +115,7 @@ class ControllerProcess:
         self.cron_jobs = watched.Objects[CronJob](self.controller.rejudge_runs)
         self.emergency = watched.Objects[watched.EmergencyConfigMap](self.controller.rejudge)
         self._policy_objects = watched.Objects[PolicyObject[GreenPolicy]]()
-        self._resumes_s: dict[tuple[str, str], float] = {}  # of JobPowerProfiles
+        self._seen_profiles: dict[tuple[str, str], JobPowerProfile | None] = {}
         self._profiles = watched.Objects[PolicyObject[ParsedProfile]](self._see_profile)
         self._own_watches = self._make_watches()
         self._events = JobEvents(self.works, self.controller.wake, self.metrics, self.kueue)
@@ -162,20 +160,24 @@ class ControllerProcess:
     def rules(self) -> HoldRules:
         """Return the current rules for all workloads."""
         is_emergency_release = len(self.emergency) > 0
-        return HoldRules(self._policy_for, self.cron_jobs.get, is_emergency_release, self._resume_s)
+        return HoldRules(
+            self._policy_for,
+            self.cron_jobs.get,
+            is_emergency_release,
+            self._profile,
+            self._settings.resume_s,
+        )
 
     def _see_profile(self, seen: PolicyObject[ParsedProfile]) -> None:
-        """Judge all work again if a profile's resume time has changed; ignore its status."""
-        key = (seen.namespace, seen.name)
-        resume_s = self._resume_s(*key)
-        if self._resumes_s.get(key, self._settings.resume_s) != resume_s:
+        """Judge all work again if a profile's phases have changed; ignore its status."""
+        key, phases = (seen.namespace, seen.name), self._profile(seen.namespace, seen.name)
+        if self._seen_profiles.get(key) != phases:
             self.controller.rejudge()
-        self._resumes_s[key] = resume_s
+        self._seen_profiles[key] = phases
 
-    def _resume_s(self, namespace: str, profile: str) -> float:
-        found = self._profiles.get(namespace, profile) if profile else None
-        known = None if found is None else found.spec.profile
-        return self._settings.resume_s if known is None else known.resume_s
+    def _profile(self, namespace: str, name: str) -> JobPowerProfile | None:
+        found = self._profiles.get(namespace, name) if name else None
+        return None if found is None else found.spec.profile
 
     def _policy_for(self, namespace: str, name: str) -> Resolved:
         return resolve(self.policies.by_name, namespace, name, self._settings.namespace)
@@ -183,9 +185,7 @@ class ControllerProcess:
     def situation(self, earlier_plans: Sequence[Planned]) -> Situation:
         """Return the current input of planning."""
         settings, now_s = self._settings, self._clock.now()
-        zones = (
-            tuple(self.nodes.zones(settings.utilisation_ratio, settings.default_pue)) or _NO_ZONES
-        )
+        zones = tuple(self.nodes.zones()) or _NO_ZONES
         names = [zone.name for zone in zones]
         return Situation(
             now_s=now_s,

@@ -1,7 +1,6 @@
 """Writes decisions on work as ledger records, with their estimated costs.
 
-Energy is estimated from the mean watts that a requested core adds in the zone. So the difference to
-running immediately comes from the grid alone, whatever those watts are.
+Energy is that of `work_power`, as in planning: cores, GPUs or the JobPowerProfile, in the zone.
 """
 
 from collections.abc import Callable, Container
@@ -26,6 +25,7 @@ from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.start_planning import Planned, Situation
+from greensched_operator.planning.work_power import work_power_w
 from greensched_policies.planning.planning import Mean
 
 _AS_PLANNED = (
@@ -49,7 +49,7 @@ class Estimates:
 
 def estimates_of(planned: Planned, situation: Situation) -> Estimates:
     """Return the estimates of a plan, by the forecast that it was based on."""
-    cores, zones = planned.waiting.work.cpu_cores, situation.zones
+    waiting, zones = planned.waiting, situation.zones
     chosen, outlooks = planned.chosen, situation.outlooks
     forecast, age_s = None, None
     place = chosen.run.zone
@@ -58,18 +58,19 @@ def estimates_of(planned: Planned, situation: Situation) -> Estimates:
         forecast = ForecastUsed(outlooks.sources[place], observed_s, outlooks.digest)
         age_s = situation.now_s - observed_s
     return Estimates(
-        _amounts(chosen.run, cores, zones),
-        _amounts(chosen.run_now, cores, zones),
+        _amounts(chosen.run, waiting, zones),
+        _amounts(chosen.run_now, waiting, zones),
         planned.zone,
         forecast,
         age_s,
     )
 
 
-def _amounts(run: Mean, cpu_cores: float, zones: tuple[Zone, ...]) -> Amounts:
+def _amounts(run: Mean, waiting: MayWait, zones: tuple[Zone, ...]) -> Amounts:
     if not 0 <= run.zone < len(zones):
         return Amounts()
-    energy_j = cpu_cores * zones[run.zone].watts_per_core * run.runtime_s
+    power_w = work_power_w(waiting.work, waiting.terms, zones[run.zone])
+    energy_j = power_w * run.runtime_s
     kwh = energy_j / JOULES_PER_KWH
     carbon, price = run.carbon_g_per_kwh, run.price_per_mwh
     return Amounts(

@@ -12,6 +12,7 @@ from greensched_operator.objects.workloads import Work, WorkKind
 
 LEAST_HOLD_S = 60.0  # a shorter hold costs the API server more than it can save
 LEAST_MARGIN_S = 30.0  # the releaser waits 20 s (releaser_grace_s) for the controller to act first
+PAST_RUNS = "past runs"
 _BEFORE_NEXT_RUN_S = 60.0  # a held run starts at least that long before its CronJob's next one
 
 
@@ -45,7 +46,8 @@ class HoldTerms:
     bound: StartLimit
     deadline_s: float | None
     runtime_s: float  # expected, a duration
-    runtime_from: str  # annotation, past runs or default
+    runtime_from: str  # annotation, PAST_RUNS or default
+    pod_power_w: float | None = None  # of a pod, above idle, by its JobPowerProfile
     restart_s: float | None = None  # the cost of a pause, a duration; None: never suspend it
     most_restarts: float = 0.0
 
@@ -151,5 +153,5 @@ def expected_runtime(
         return hold_request.runtime_s, "annotation"
     learned_s = cron_job.learned_runtime_s if cron_job is not None else None
     if learned_s is not None:
-        return learned_s, "past runs"
+        return learned_s, PAST_RUNS
     return policy.default_runtime_s, "default"

@@ -1,7 +1,7 @@
 """Judges one held workload, independently of others: it starts now, or may wait for a plan."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from greensched_core import labels
 from greensched_core.errors import BadInput
@@ -23,6 +23,7 @@ from greensched_operator.holding.pause_terms import (
 )
 from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.green_policy import GreenPolicy, Mode, Resolved
+from greensched_operator.objects.job_power_profile import JobPowerProfile
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work
 
@@ -43,8 +44,14 @@ class HoldRules:
     policy_for: Callable[[str, str], Resolved]  # namespace, and the policy's name or ""
     cron_job: Callable[[str, str], CronJob | None]  # namespace, name
     is_emergency_release: bool = False
-    # By namespace and a JobPowerProfile's name or "": start-up seconds of a resumed run.
-    resume_s: Callable[[str, str], float] = lambda namespace, name: RESUME_S
+    # By namespace and a JobPowerProfile's name or "".
+    profile: Callable[[str, str], JobPowerProfile | None] = lambda namespace, name: None
+    default_resume_s: float = RESUME_S  # start-up of a resumed run without a profile
+
+    def resume_s(self, namespace: str, profile: str) -> float:
+        """Return the start-up time of a resumed run with that JobPowerProfile, or "" for none."""
+        found = self.profile(namespace, profile)
+        return self.default_resume_s if found is None else found.resume_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +91,16 @@ def terms_of(
     hold_request, cron_job = hold_request_of(work, rules, seen_s)
     resolved = rules.policy_for(work.namespace, hold_request.policy)
     resume_s = rules.resume_s(work.namespace, hold_request.power_profile)
+    progress = progress_of(work)
     if work.is_paused:
-        progress, policy = progress_of(work), resolved.policy
-        return resume_terms(work, hold_request, policy, cron_job, progress, resume_s), resolved
-    terms = hold_terms(hold_request, resolved.policy, cron_job)
-    if isinstance(terms, HoldTerms) and may_pause(work, hold_request):
-        terms = with_pauses(terms, resume_s)
+        terms = resume_terms(work, hold_request, resolved.policy, cron_job, progress, resume_s)
+    else:
+        terms = hold_terms(hold_request, resolved.policy, cron_job)
+        if isinstance(terms, HoldTerms) and may_pause(work, hold_request):
+            terms = with_pauses(terms, resume_s)
+    profile = rules.profile(work.namespace, hold_request.power_profile)
+    if profile is not None and isinstance(terms, HoldTerms):
+        terms = replace(terms, pod_power_w=profile.mean_power_w(progress.done_s))
     return terms, resolved
 
 

@@ -7,7 +7,8 @@ Powers are watts of one pod above its node's idle power, durations those on a re
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate, islice
 
 from greensched_core.errors import BadInput
 from greensched_operator.objects.custom_fields import (
@@ -169,10 +170,33 @@ class JobPowerProfile:
         """Return the duration of a resumed run's startup."""
         return _length_s(self._resumed)
 
+    def mean_power_w(self, done_s: float = 0.0) -> float:
+        """Return the mean watts of a run; of a resumed one if `done_s` of its runtime are done."""
+        left = list(_after(done_s, (*self.startup, *self.work)))
+        if done_s > 0.0:
+            left += self._resumed
+        length_s = _length_s(left)
+        if not length_s:
+            return self.work[-1].power_w
+        return sum(phase.duration_s * phase.power_w for phase in left) / length_s
+
+    def saved_s(self, done_s: float) -> float:
+        """Return how much of `done_s` seconds of a run a stop keeps: up to the last checkpoint.
+
+        A profile without checkpoints is of work that saves when it is stopped: it keeps all.
+        """
+        if not any(phase.is_checkpoint for phase in self.work):
+            return done_s
+        ends_s = accumulate((phase.duration_s for phase in self.work), initial=self._startup_s)
+        saves_s = (
+            end_s for end_s, phase in zip(islice(ends_s, 1, None), self.work, strict=True)
+            if phase.is_checkpoint and end_s <= done_s + SAME_MOMENT_S
+        )  # fmt: skip
+        return max(saves_s, default=0.0)
+
     @property
-    def resume_j(self) -> float:
-        """Return the energy of a resumed run's startup."""
-        return sum(phase.duration_s * phase.power_w for phase in self._resumed)
+    def _startup_s(self) -> float:
+        return _length_s(self.startup)
 
     @property
     def _resumed(self) -> tuple[ProfilePhase, ...]:
@@ -261,6 +285,16 @@ def _pieces(
     ends_at_mark = any(abs(mark - end_s) <= SAME_MOMENT_S for mark in marks)
     left_s = end_s - at_s if at_s > begin_s else phase.duration_s  # sums are rounded
     yield ProfilePhase(phase.name, left_s, phase.power_w, is_saved or ends_at_mark)
+
+
+def _after(done_s: float, phases: Sequence[ProfilePhase]) -> Iterator[ProfilePhase]:
+    """Yield what is left of phases after `done_s` seconds."""
+    begin_s = 0.0
+    for phase in phases:
+        left_s = min(begin_s + phase.duration_s - done_s, phase.duration_s)
+        if left_s > 0.0:
+            yield replace(phase, duration_s=left_s)
+        begin_s += phase.duration_s
 
 
 def _length_s(phases: Sequence[ProfilePhase]) -> float:

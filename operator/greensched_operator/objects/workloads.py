@@ -156,6 +156,7 @@ class Work:
     is_stopped: bool  # suspended, or has our gate
     is_finished: bool
     is_leaving: bool  # its deletion has begun
+    pods: int = 1  # that run at the same time
     started_s: float | None = None  # of the current run
     ended_s: float | None = None
     version: str = ""  # the object's resourceVersion
@@ -263,6 +264,7 @@ def job_work(job: JobObject) -> Work:
         is_stopped=bool(job.spec.suspend),
         is_finished=bool(conditions & {"Complete", "Failed"}),
         is_leaving=meta.deletionTimestamp is not None,
+        pods=pods,
         started_s=_time(status.startTime),
         ended_s=_time(status.completionTime),
         version=meta.resourceVersion,

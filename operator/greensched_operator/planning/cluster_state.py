@@ -1,12 +1,14 @@
 """The planner's view of the cluster: cores and watts per core by zone, and running pods."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 from greensched_core.clock import Clock
+from greensched_core.cluster_settings import PowerAssumptions
 from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject, has_finished, workload_of
+from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.state import Node
 from greensched_operator.objects.placed_pods import PlacedPod
 
@@ -17,7 +19,11 @@ class Zone:
 
     name: str
     cpu_cores: float  # allocatable, of schedulable nodes
-    watts_per_core: float  # added by a requested core, including the site's PUE
+    watts_per_core: float  # mean, added by a requested core, including the site's PUE
+    watts_per_gpu: float = 0.0  # likewise of a GPU
+    gpus: float = 0.0  # of schedulable nodes
+    speed: float = 1.0  # mean throughput of a core relative to the reference core
+    pue: float = 1.0  # mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +49,9 @@ class RunningPod:
 class ClusterNodes:
     """The nodes; a sink for their watch."""
 
-    def __init__(self, reader: NodeReader) -> None:
-        self._reader = reader
+    def __init__(self, zone_map: Mapping[str, str], assumed: PowerAssumptions) -> None:
+        self._reader = NodeReader(PowerCatalogue(), zone_map)
+        self._assumed = assumed
         self._nodes: dict[str, Node] = {}
         self._labels: dict[str, dict[str, str]] = {}
         self._gone: set[str] = set()
@@ -88,21 +95,13 @@ class ClusterNodes:
         """Return the zones of all nodes, including unschedulable ones."""
         return frozenset(node.zone for node in self._nodes.values())
 
-    def zones(self, utilisation_ratio: float, default_pue: float) -> list[Zone]:
-        """Return the zones, sorted by name, with the mean watts that a requested core adds."""
+    def zones(self) -> list[Zone]:
+        """Return the zones of schedulable nodes, sorted by name."""
         found: dict[str, list[Node]] = {}
         for node in self._nodes.values():
             if node.schedulable and node.cpu_cores > 0:
                 found.setdefault(node.zone, []).append(node)
-        zones = []
-        for name, nodes in sorted(found.items()):
-            cores = sum(node.cpu_cores for node in nodes)
-            watts = sum(
-                (node.curve.at(utilisation_ratio) - node.curve.idle_w) * (node.pue or default_pue)
-                for node in nodes
-            )
-            zones.append(Zone(name, cores, watts / cores))
-        return zones
+        return [mean_zone(name, nodes, self._assumed) for name, nodes in sorted(found.items())]
 
     def mean_memory_bytes(self) -> float:
         """Return the mean memory of a node, 1 where there are no nodes."""
@@ -117,6 +116,25 @@ class ClusterNodes:
             if (labels := self._labels.get(name)) is not None
             and all(labels.get(key) == value for key, value in selector)
         )
+
+
+def mean_zone(name: str, nodes: Sequence[Node], assumed: PowerAssumptions) -> Zone:
+    """Return the mean of nodes: by cores, except the watts of a GPU."""
+    cores = sum(node.cpu_cores for node in nodes)
+    gpus = sum(node.gpu_count for node in nodes)
+    watts = gpu_watts = speed = pues = 0.0
+    for node in nodes:
+        pue = node.pue or assumed.default_pue
+        watts += (node.curve.at(assumed.utilisation_ratio) - node.curve.idle_w) * pue
+        if node.gpu:
+            range_w = node.gpu.peak_w - node.gpu.idle_w
+            gpu_watts += node.gpu.count * range_w * assumed.gpu_ratio * pue
+        speed += node.cpu_cores * node.speed
+        pues += node.cpu_cores * pue
+    return Zone(
+        name, cores, watts / cores, gpu_watts / gpus if gpus else 0.0, gpus, speed / cores,
+        pues / cores,
+    )  # fmt: skip
 
 
 class RunningPods:

@@ -29,6 +29,7 @@ from greensched_operator.planning.start_planning import (
     interruptible,
     jitter_of,
 )
+from greensched_operator.planning.work_power import run_s
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.planning import Thresholds
 from greensched_policies.planning.slot_planning import plan_slots
@@ -116,19 +117,33 @@ def _candidate(
     policy = rules.policy_for(work.namespace, hold_request.policy).policy
     if policy.mode != Mode.ENFORCE or run_segment.ran_s < policy.pause.minimum_run_s:
         return None
-    if isinstance(hold_terms(hold_request, policy, cron_job), NotHeld):
+    terms = hold_terms(hold_request, policy, cron_job)
+    if isinstance(terms, NotHeld):
         return None
     resume_s = rules.resume_s(work.namespace, hold_request.power_profile)
     so_far = progress_of(work)
     starting_s = resume_s if so_far.pauses else 0.0  # no work is done while it restarts
-    done_s = so_far.done_s + max(run_segment.ran_s - starting_s, 0.0)
-    progress = JobProgress(done_s, so_far.pauses + 1, now_s)
+    speed = _speed(run_segment.zone, terms, situation)
+    done_s = so_far.done_s + max(run_segment.ran_s * speed - starting_s, 0.0)
+    profile = rules.profile(work.namespace, hold_request.power_profile)
+    saved_s = done_s if profile is None else profile.saved_s(done_s)
+    progress = JobProgress(saved_s, so_far.pauses + 1, now_s)
     terms = resume_terms(work, hold_request, policy, cron_job, progress, resume_s)
     if isinstance(terms, NotHeld) or terms.latest_start_s < now_s + least_pause_s(work, policy):
         return None
-    # The pause that is decided here is one of those still allowed.
-    terms = replace(terms, most_restarts=terms.most_restarts + 1.0)
+    terms = replace(
+        terms,
+        pod_power_w=None if profile is None else profile.mean_power_w(saved_s),
+        restart_s=resume_s + done_s - saved_s,  # work that no checkpoint has saved is repeated
+        most_restarts=terms.most_restarts + 1.0,  # the pause that is decided here is one of them
+    )
     return run_segment, MayWait(work, terms, policy), progress
+
+
+def _speed(name: str, terms: HoldTerms, situation: Situation) -> float:
+    """Return how many seconds of its expected runtime a workload does in a second of a zone."""
+    zones = [zone for zone in situation.zones if zone.name == name]
+    return terms.runtime_s / run_s(terms, zones[0]) if zones else 1.0
 
 
 def _suspended(

@@ -20,6 +20,7 @@ from greensched_operator.holding.judging import MayWait, ReleaseNow
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
+from greensched_operator.planning.work_power import can_run, run_s, work_power_w
 from greensched_policies.encoding.weights import CarbonLimit
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.planning import Chosen, Running, Thresholds, plan_all
@@ -220,23 +221,30 @@ def _gangs(waiting: Sequence[MayWait]) -> list[list[MayWait]]:
 def _start_request(group: Sequence[MayWait], situation: Situation) -> StartRequest:
     first = group[0]
     allowed = situation.zones_for(first)
-    names = [zone.name for zone in situation.zones]
-    runtime_s = max(one.terms.runtime_s for one in group)
-    cpu_cores, kept = sum(one.work.cpu_cores for one in group), planned_before(first)
+    zones = situation.zones
+    kept = planned_before(first)
     return StartRequest(
         runtime_s=np.array(
-            [runtime_s if not allowed or name in allowed else np.inf for name in names]
+            [
+                max(run_s(one.terms, zone) for one in group)
+                if (not allowed or zone.name in allowed)
+                and all(can_run(one.work, zone, zones) for one in group)
+                else np.inf
+                for zone in zones
+            ]
         ),
         latest_s=min(one.terms.latest_start_s for one in group),
-        cpu_cores=cpu_cores,
-        power_w=np.array(
-            [max(cpu_cores * zone.watts_per_core, _LEAST_W) for zone in situation.zones]
-        ),
+        cpu_cores=sum(one.work.cpu_cores for one in group),
+        power_w=np.array([_group_power_w(group, zone) for zone in zones]),
         weights=first.policy.weights,
         when=situation.when_for(first),
         limit=CarbonLimit(first.policy.carbon_price_per_g, _at_arrival_g(group)),
         kept_start_s=None if kept is None else kept - jitter_of(first, situation.jitter_s),
     )
+
+
+def _group_power_w(group: Sequence[MayWait], zone: Zone) -> float:
+    return max(sum(work_power_w(one.work, one.terms, zone) for one in group), _LEAST_W)
 
 
 def _at_arrival_g(group: Sequence[MayWait]) -> float:
@@ -262,16 +270,19 @@ def _planned(
     zone = situation.zones[chosen.run.zone].name if chosen.run.zone >= 0 else ""
     start_s = min(start_s, latest_s)
     is_now = start_s <= situation.now_s
-    return Planned(one, start_s, chosen, zone, is_now, _first_g(one, group, chosen))
+    return Planned(one, start_s, chosen, zone, is_now, _first_g(one, group, chosen, situation))
 
 
-def _first_g(one: MayWait, group: Sequence[MayWait], chosen: Chosen) -> float | None:
+def _first_g(
+    one: MayWait, group: Sequence[MayWait], chosen: Chosen, situation: Situation
+) -> float | None:
     """Return the grams of a run on arrival: as written, else those of a run now."""
     written, now_g = at_arrival_g(one), chosen.run_now.carbon_g
     if written is not None or now_g is None:
         return written
-    cores = sum(each.work.cpu_cores for each in group)
-    return now_g * one.work.cpu_cores / cores if cores else now_g
+    zone = situation.zones[chosen.run_now.zone]
+    own_w = work_power_w(one.work, one.terms, zone)
+    return now_g * own_w / _group_power_w(group, zone) if own_w else now_g / len(group)
 
 
 def _within_share(

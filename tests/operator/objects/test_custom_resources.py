@@ -191,6 +191,8 @@ def test_every_rules_message_is_tried(plural: str, table: list[tuple[str, Any, s
         pytest.param({"longestHold": "1d2h3m4.5s6ms"}, id="every-unit"),
         pytest.param({"weights": {"carbon": 0}}, id="one-weight-of-zero"),
         pytest.param({"whenPolicy": "onnx", "bundle": {"configMapName": "a.b-c"}}, id="bundle"),
+        pytest.param({"carbonLimit": "none"}, id="no-carbon-limit"),
+        pytest.param({"carbonLimit": 80}, id="price-per-tonne"),
         pytest.param({"budget": {"period": "Month", "energyKwh": 0}}, id="budget-of-nothing"),
     ],
 )  # fmt: skip

@@ -43,7 +43,7 @@ def test_phases_are_read_in_their_order() -> None:
         ProfilePhase("evaluate", 600.0, 150.0, is_checkpoint=True),
     )
     assert profile.restart == (ProfilePhase("resume[0]", 30.0, 60.0),)
-    assert (profile.runtime_s, profile.resume_s, profile.resume_j) == (4320.0, 30.0, 1800.0)
+    assert (profile.runtime_s, profile.resume_s) == (4320.0, 30.0)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,50 @@ def test_work_is_cut_where_it_is_saved(
     saved = [end for end, phase in zip(ends, work, strict=True) if phase.is_checkpoint]
     assert saved == pytest.approx(saved_at_s)
     assert sum(phase.duration_s * phase.power_w for phase in work) == pytest.approx(1_170_000.0)
+
+
+RESUMED = [{"duration": "1m", "watts": 60}]
+
+
+@pytest.mark.parametrize(
+    ("done_s", "mean_w"),
+    [
+        pytest.param(0.0, (120 * 80 + 3600 * 300 + 600 * 150) / 4320, id="all-of-it"),
+        pytest.param(1920.0, (1800 * 300 + 600 * 150 + 60 * 60) / 2460, id="half-of-the-training"),
+        pytest.param(4020.0, (300 * 150 + 60 * 60) / 360, id="within-the-last-phase"),
+        pytest.param(9999.0, 60.0, id="only-the-startup"),
+    ],
+)
+def test_the_mean_watts_are_of_what_is_left_and_of_starting_up_again(
+    done_s: float, mean_w: float
+) -> None:
+    profile = read(startup=[LOAD], work=[TRAIN, EVALUATE], resume=RESUMED)
+    assert profile.mean_power_w(done_s) == pytest.approx(mean_w)
+
+
+def test_where_nothing_is_left_the_watts_are_those_of_the_last_phase() -> None:
+    assert read(work=[TRAIN], resume=[]).mean_power_w(1e9) == 300.0
+
+
+@pytest.mark.parametrize(
+    ("done_s", "saved_s"),
+    [
+        pytest.param(100.0, 0.0, id="before-the-work"),
+        pytest.param(1319.9, 0.0, id="before-the-first"),
+        pytest.param(1320.0, 1320.0, id="at-the-first"),
+        pytest.param(2000.0, 1320.0, id="after-it"),
+        pytest.param(5000.0, 4320.0, id="after-the-end"),
+    ],
+)
+def test_a_stop_keeps_what_was_done_up_to_the_last_checkpoint(
+    done_s: float, saved_s: float
+) -> None:
+    profile = read(startup=[LOAD], work=[TRAIN, EVALUATE], checkpoints={"every": "20m"})
+    assert profile.saved_s(done_s) == pytest.approx(saved_s)
+
+
+def test_work_without_checkpoints_saves_when_it_is_stopped() -> None:
+    assert read(startup=[LOAD], work=[TRAIN]).saved_s(1000.0) == 1000.0
 
 
 def test_a_suspended_run_repeats_what_its_checkpoints_did_not_save() -> None:

@@ -1,6 +1,7 @@
 """Which running Jobs are suspended, and until when: what holds whatever the grid."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from greensched_operator.objects.green_policy import (
     PolicyOrigin,
     Resolved,
 )
+from greensched_operator.objects.job_power_profile import JobPowerProfile, parse
 from greensched_operator.objects.workloads import Work, convert_job
 from greensched_operator.planning.cluster_state import RunningPod, Zone
 from greensched_operator.planning.outlooks import SLOT_S, Outlooks
@@ -60,7 +62,7 @@ def rules(resume_s: float = 60.0, **policy: Any) -> HoldRules:
     return HoldRules(
         lambda _, __: Resolved(followed, PolicyOrigin.CLUSTER),
         lambda _, __: None,
-        resume_s=lambda _, __: resume_s,
+        default_resume_s=resume_s,
     )
 
 
@@ -97,6 +99,43 @@ def test_a_job_in_a_dirty_hour_waits_for_the_clean_one() -> None:
     # Deadline at 19:00; an hour is left, a minute to start up, and 12 minutes of margin.
     latest_s = NOON_S + 7 * HOUR_S - HOUR_S - 60.0 - 720.0
     assert pause.planned.waiting.terms.latest_start_s == latest_s
+
+
+def with_checkpoints(every: str) -> JobPowerProfile:
+    spec = {
+        "work": [{"duration": "2h", "watts": 300}],
+        "resume": [{"duration": "1m", "watts": 300}],
+        "checkpoints": {"every": every},
+    }
+    found = parse({"metadata": {"name": "p", "namespace": "n"}, "spec": spec}).profile
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("every", "saved_s"),
+    [
+        pytest.param("50m", 3000.0, id="ten-minutes-are-repeated"),
+        pytest.param("90m", 0.0, id="all-is-repeated"),
+    ],
+)
+def test_a_pause_keeps_what_the_last_checkpoint_saved(every: str, saved_s: float) -> None:
+    known = replace(rules(), profile=lambda *_: with_checkpoints(every))
+    run_segment = JobRunSegment(job(), HOUR_S, "Z", (RunningPod("n", 1.0, NOON_S + HOUR_S, "u"),))
+    [pause] = choose_pauses([run_segment], known, situation(DIRTY_THEN_CLEAN), 0.0)
+    terms = pause.planned.waiting.terms
+    assert pause.progress.done_s == saved_s
+    assert terms.runtime_s == 2 * HOUR_S - saved_s + 60.0
+    assert terms.pod_power_w == 300.0
+
+
+def test_a_pause_that_repeats_much_for_little_is_not_made() -> None:
+    """Two hours at 320 g/kWh instead of one more at 400."""
+    known = replace(rules(), profile=lambda *_: with_checkpoints("90m"))
+    run_segment = JobRunSegment(job(), HOUR_S, "Z", (RunningPod("n", 1.0, NOON_S + HOUR_S, "u"),))
+    slightly_cleaner = situation([400.0] * 4 + [320.0] * 40)
+    assert choose_pauses([run_segment], known, slightly_cleaner, 0.0) == []
+    assert choose_pauses([run_segment], rules(), slightly_cleaner, 0.0) != []
 
 
 OWNER = {"kind": "JobSet", "name": "s", "uid": "s", "controller": True}

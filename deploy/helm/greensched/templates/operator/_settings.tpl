@@ -2,7 +2,7 @@
 The settings of grid, money and nodes are given once, in extender.settings, for both. */}}
 {{- define "greensched.operatorEnvironment" -}}
 {{- $prefix := "GREENSCHED_OPERATOR_" -}}
-{{- $shared := pick .Values.extender.settings "defaultPue" "utilisationRatio" "currency" "exchangeRates" "signalFreshS" "signalMaxStaleS" "zoneMap" "prometheusUrl" "prometheusTimeoutS" -}}
+{{- $shared := pick .Values.extender.settings "defaultPue" "utilisationRatio" "gpuRatio" "currency" "exchangeRates" "signalFreshS" "signalMaxStaleS" "zoneMap" "prometheusUrl" "prometheusTimeoutS" -}}
 {{- range $key, $value := merge (dict) .Values.operator.settings $shared }}
 {{ $prefix }}{{ snakecase $key | upper }}: {{ ternary $value (toJson $value) (kindIs "string" $value) | quote }}
 {{- end }}

@@ -1,0 +1,28 @@
+"""The power and the runtime of a workload in each zone: for planning, ledger and budgets alike."""
+
+from greensched_operator.holding.holding import PAST_RUNS, HoldTerms
+from greensched_operator.objects.workloads import Work
+from greensched_operator.planning.cluster_state import Zone
+
+
+def work_power_w(work: Work, terms: HoldTerms, zone: Zone) -> float:
+    """Return the mean watts that all pods of a workload add in a zone, with the sites' PUE.
+
+    They are those of its JobPowerProfile; else what requested cores and GPUs add on the mean node.
+    """
+    if terms.pod_power_w is not None:
+        return terms.pod_power_w * work.pods * zone.pue
+    return work.cpu_cores * zone.watts_per_core + work.gpus * zone.watts_per_gpu
+
+
+def run_s(terms: HoldTerms, zone: Zone) -> float:
+    """Return the expected runtime in a zone, in seconds.
+
+    Past runs are durations on the nodes where they ran; all others are on a reference node.
+    """
+    return terms.runtime_s if terms.runtime_from == PAST_RUNS else terms.runtime_s / zone.speed
+
+
+def can_run(work: Work, zone: Zone, zones: tuple[Zone, ...]) -> bool:
+    """Return whether a zone has what a workload needs: GPUs, if any zone has them."""
+    return not work.gpus or zone.gpus > 0.0 or not any(each.gpus for each in zones)

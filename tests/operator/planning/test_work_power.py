@@ -1,0 +1,134 @@
+"""What a workload draws and how long it takes in a zone: nodes, GPUs, or its own profile."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from greensched_core.cluster_settings import PowerAssumptions
+from greensched_core.power.curves import PowerCurve
+from greensched_core.power.hardware import Gpu
+from greensched_core.state import Node
+from greensched_operator.controller.recording import estimates_of
+from greensched_operator.holding.holding import PAST_RUNS, HoldTerms
+from greensched_operator.holding.judging import MayWait, judge
+from greensched_operator.objects.job_power_profile import JobPowerProfile, parse
+from greensched_operator.planning.cluster_state import Zone, mean_zone
+from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
+from greensched_operator.planning.start_planning import Situation, plan_starts
+from greensched_operator.planning.work_power import can_run, run_s, work_power_w
+from greensched_policies.planning.outlook import outlook_of
+from greensched_policies.rules.catalogue import WHEN_RULES
+from tests.operator.annotated_work import HOUR_S, NOW_S, marks, rules, work_of
+
+ASSUMED = PowerAssumptions(utilisation_ratio=0.5, gpu_ratio=0.6, default_pue=1.2)
+STRAIGHT = PowerCurve(tuple(100.0 + 10.0 * point for point in range(11)))  # 100 to 200 W
+CPUS = Zone("A", 64.0, watts_per_core=5.0, pue=1.5)
+GPUS = Zone("B", 64.0, watts_per_core=5.0, watts_per_gpu=240.0, gpus=8.0, speed=2.0, pue=1.25)
+
+
+def node(
+    name: str, cores: float, *, speed: float, pue: float | None = None, gpu: Gpu | None = None
+) -> Node:
+    return Node(name, "A", cores, 1.0, gpu, STRAIGHT, "annotation", "m", speed, pue)
+
+
+def waiting(gpus: float = 0.0, profile: JobPowerProfile | None = None) -> MayWait:
+    work = replace(work_of("train", marks(deadline="8h", runtime="1h")), gpus=gpus)
+    found = judge(work, replace(rules(), profile=lambda *_: profile), NOW_S)
+    assert isinstance(found, MayWait)
+    return found
+
+
+def profile(**spec: object) -> JobPowerProfile:
+    found = parse({"metadata": {"name": "p", "namespace": "team"}, "spec": spec}).profile
+    assert found is not None
+    return found
+
+
+def test_a_zones_means_are_by_cores_and_the_watts_of_a_gpu_by_gpus() -> None:
+    slow = node("slow", 10.0, speed=0.5, pue=1.0)
+    fast = node("fast", 30.0, speed=1.5, gpu=Gpu("m", 4, 50.0, 350.0))
+    zone = mean_zone("A", [slow, fast], ASSUMED)
+    assert (zone.cpu_cores, zone.gpus) == (40.0, 4.0)
+    # Half load of each is 50 W above idle, at a PUE of 1 and of 1.2.
+    assert zone.watts_per_core == pytest.approx((50.0 + 60.0) / 40.0)
+    assert zone.watts_per_gpu == pytest.approx(300.0 * 0.6 * 1.2)
+    assert zone.speed == pytest.approx((10.0 * 0.5 + 30.0 * 1.5) / 40.0)
+    assert zone.pue == pytest.approx((10.0 * 1.0 + 30.0 * 1.2) / 40.0)
+
+
+def test_without_a_profile_cores_and_gpus_draw_what_they_do_on_the_mean_node() -> None:
+    one = waiting(gpus=2.0)
+    assert work_power_w(one.work, one.terms, GPUS) == pytest.approx(1.0 * 5.0 + 2.0 * 240.0)
+
+
+def test_a_profile_says_the_watts_of_each_pod_whatever_it_requests() -> None:
+    phases = profile(startup=[{"duration": "10m", "watts": 60}],
+                     work=[{"duration": "30m", "watts": 260}])  # fmt: skip
+    one = waiting(gpus=2.0, profile=phases)
+    three = replace(one.work, pods=3)
+    mean_w = (10.0 * 60.0 + 30.0 * 260.0) / 40.0
+    assert work_power_w(three, one.terms, CPUS) == pytest.approx(3 * mean_w * 1.5)
+
+
+@pytest.mark.parametrize(
+    ("source", "takes_s"),
+    [
+        pytest.param("annotation", 1800.0, id="on-a-reference-node"),
+        pytest.param(PAST_RUNS, 3600.0, id="as-it-took-on-these-nodes"),
+    ],
+)
+def test_a_runtime_is_that_of_the_zones_nodes(source: str, takes_s: float) -> None:
+    terms = replace(waiting().terms, runtime_from=source)
+    assert run_s(terms, GPUS) == takes_s
+
+
+def test_gpus_are_where_they_are_unless_no_zone_has_any() -> None:
+    zones = (CPUS, GPUS)
+    assert [can_run(waiting(1.0).work, zone, zones) for zone in zones] == [False, True]
+    assert can_run(waiting(1.0).work, CPUS, (CPUS,)), "an autoscaler may add a node with GPUs"
+    assert can_run(waiting().work, CPUS, zones)
+
+
+def situation(*zones: Zone) -> Situation:
+    """Return zones of 100 g/kWh for an hour and 20 after it."""
+    grams = [100.0] * 4 + [20.0] * 92
+    values = np.array([grams] * len(zones))
+    outlook = outlook_of(slot_begin(NOW_S), SLOT_S, values, values)
+    count = len(zones)
+    return Situation(
+        now_s=NOW_S,
+        zones=zones,
+        outlooks=Outlooks(outlook, ("test",) * count, (NOW_S,) * count),
+        running=(),
+        earlier_plans=(),
+        zones_for=lambda _: frozenset(),
+        when_for=lambda _: WHEN_RULES["planned-window"],
+        opens_s=lambda _: 0.0,
+        jitter_s=0.0,
+    )
+
+
+def test_work_with_gpus_is_planned_and_billed_where_they_are() -> None:
+    here = situation(CPUS, GPUS)
+    one = waiting(gpus=4.0)
+    [planned], _ = plan_starts([one], here)
+    assert planned.zone == "B" and not planned.is_now
+    estimates = estimates_of(planned, here)
+    energy_j = (5.0 + 4 * 240.0) * HOUR_S / 2.0  # twice as fast
+    assert estimates.planned.energy_j == pytest.approx(energy_j)
+    assert estimates.planned.carbon_g == pytest.approx(20.0 * energy_j / 3.6e6)
+    assert estimates.run_now.carbon_g == pytest.approx(100.0 * energy_j / 3.6e6)
+
+
+def test_the_ledger_bills_a_profiles_watts() -> None:
+    constant = profile(work=[{"duration": "1h", "watts": 400}])
+    here = situation(CPUS)
+    [planned], _ = plan_starts([waiting(profile=constant)], here)
+    assert estimates_of(planned, here).planned.energy_j == pytest.approx(400.0 * 1.5 * HOUR_S)
+
+
+def test_terms_without_a_profile_know_no_watts() -> None:
+    terms: HoldTerms = waiting().terms
+    assert terms.pod_power_w is None
