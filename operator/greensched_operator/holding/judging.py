@@ -21,7 +21,7 @@ from greensched_operator.holding.pause_terms import (
     resume_terms,
     with_pauses,
 )
-from greensched_operator.objects.cron_jobs import CronJob
+from greensched_operator.objects.cron_jobs import CronJob, with_cron_job
 from greensched_operator.objects.green_policy import GreenPolicy, Mode, Resolved
 from greensched_operator.objects.job_power_profile import JobPowerProfile
 from greensched_operator.objects.release_patch import ReleaseReason
@@ -111,7 +111,7 @@ def hold_request_of(
 
     `seen_s` is an upper limit of the arrival time, in case the webhook's clock was fast.
     """
-    annotations, cron_job = _annotations_of(work, rules)
+    annotations, cron_job = with_cron_job(work, work.namespace, rules.cron_job)
     request = read_hold_request(annotations, min(arrived_s(work), seen_s), work.scheduled_s)
     return request, cron_job
 
@@ -121,21 +121,13 @@ def left_to_run_s(work: Work, rules: HoldRules) -> float:
 
     Work done before a pause is subtracted.
     """
-    annotations, cron_job = _annotations_of(work, rules)
+    annotations, cron_job = with_cron_job(work, work.namespace, rules.cron_job)
     policy = rules.policy_for(work.namespace, annotations.get(labels.POLICY, "")).policy
     hold_request = HoldRequest(
         0.0, runtime_s=read_runtime_s(annotations)
     )  # reading a whole request takes four times as long
     runtime_s, _ = expected_runtime(hold_request, policy, cron_job)
     return max(runtime_s - progress_of(work).done_s, 0.0)
-
-
-def _annotations_of(work: Work, rules: HoldRules) -> tuple[dict[str, str], CronJob | None]:
-    """Return a workload's annotations, completed by those of its CronJob; and that CronJob."""
-    cron_job = None
-    if work.owner is not None and work.owner.kind == "CronJob":
-        cron_job = rules.cron_job(work.namespace, work.owner.name)
-    return {**(cron_job.annotations if cron_job else {}), **work.annotations}, cron_job
 
 
 def judge(work: Work, rules: HoldRules, now_s: float) -> ReleaseNow | MayWait:

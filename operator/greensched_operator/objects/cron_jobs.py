@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -14,7 +14,7 @@ from greensched_core import labels
 from greensched_core.errors import BadInput
 from greensched_core.quoting import quoted
 from greensched_operator.objects.own_annotations import ours
-from greensched_operator.objects.workloads import Meta
+from greensched_operator.objects.workloads import Meta, Work
 
 MOST_RUNTIMES = 32  # only the last count, so that a daily run that grows is followed in a month
 QUANTILE = 0.9  # of past runtimes: nine in ten runs end before the estimate
@@ -124,3 +124,16 @@ def _runtimes(text: str | None) -> tuple[float, ...]:
     except msgspec.DecodeError:
         return ()
     return tuple(each for each in values if 0.0 < each < math.inf)[-MOST_RUNTIMES:]
+
+
+def with_cron_job(
+    work: Work, namespace: str, named: Callable[[str, str], CronJob | None]
+) -> tuple[dict[str, str], CronJob | None]:
+    """Return a workload's annotations, completed by those of its CronJob; and that CronJob.
+
+    `named` returns the CronJob of a namespace and name.
+    """
+    cron_job = None
+    if work.owner is not None and work.owner.kind == "CronJob":
+        cron_job = named(namespace, work.owner.name)
+    return {**(cron_job.annotations if cron_job else {}), **work.annotations}, cron_job

@@ -16,7 +16,7 @@ from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.holding.hold_requests import read_hold_request
 from greensched_operator.holding.holding import HoldTerms, NotHeld, Unheld, hold_terms, not_ours
-from greensched_operator.objects.cron_jobs import CronJob
+from greensched_operator.objects.cron_jobs import CronJob, with_cron_job
 from greensched_operator.objects.green_policy import Mode, Resolved
 from greensched_operator.objects.queue_gate import (
     GATED_BY,
@@ -128,10 +128,7 @@ def _may_hold(work: Work, shape: "_Shape", around: ReviewSurroundings) -> bool:
 def _hold_or_not(
     work: Work, shape: "_Shape", namespace: str, around: ReviewSurroundings, now_s: float
 ) -> Verdict:
-    cron_job = None
-    if work.owner is not None and work.owner.kind == "CronJob":
-        cron_job = around.cron_job(namespace, work.owner.name)
-    annotations = {**(cron_job.annotations if cron_job else {}), **work.annotations}
+    annotations, cron_job = with_cron_job(work, namespace, around.cron_job)
     hold_request = read_hold_request(annotations, now_s, work.scheduled_s)
     resolved = around.policy_for(namespace, hold_request.policy)
     terms = hold_terms(hold_request, resolved.policy, cron_job)
