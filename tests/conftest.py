@@ -126,6 +126,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 SERVER_MARKERS = ("controlplane", "helm", "kueue", "prometheus", "postgresql")
+LONGEST = {"faults", "demo", "stress"}  # folders of tests that each take half a minute or more
 SERVER_FIXTURES = {"control_plane", "api_access"}
 
 
@@ -140,20 +141,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _turn(item: pytest.Item) -> int:
-    """Return a sort key: unit tests first, but days first for workers, as they take longest."""
-    if "faults" in item.path.parts:
+    """Return a sort key: unit tests first, but for workers what takes longest."""
+    if LONGEST & {*item.path.parts}:
         return -1 if "PYTEST_XDIST_WORKER" in os.environ else 2
     return any(item.get_closest_marker(name) for name in SERVER_MARKERS)
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]  # the package has no types
-    """Gives each worker whole files, and all days to one worker.
+    """Gives each worker whole files, and all of the longest to one worker.
 
-    Two days at a time on two cores would be late only for lack of cores.
+    Two days at a time on two cores would be late only for lack of cores. Nor does one worker run
+    them last, while the others have nothing left.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return "days" if "/faults/" in nodeid else super()._split_scope(nodeid)
+        is_long = not LONGEST.isdisjoint(nodeid.split("::")[0].split("/"))
+        return "longest" if is_long else super()._split_scope(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:

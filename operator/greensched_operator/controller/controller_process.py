@@ -226,7 +226,7 @@ class ControllerProcess:
         for pod in self.pods:
             place = places.get(self.nodes.zone_of(pod.node) or "")
             if place is not None:
-                found.append(Running(place, pod.until_s, pod.cpu_cores))
+                found.append(Running(place, pod.until_s, pod.cpu_cores, pod.gpus))
         return found
 
     def _zones_for(self, waiting: MayWait) -> frozenset[str]:

@@ -44,6 +44,7 @@ class RunningPod:
     until_s: float  # expected end; infinity for a pod that never ends by itself
     owner: str = ""  # uid of the controller that created it
     seen_s: float = 0.0  # when it was first seen on the node
+    gpus: float = 0.0
 
 
 class ClusterNodes:
@@ -195,7 +196,7 @@ class RunningPods:
             pod, now_s, maker = workload_of(item), self._clock.now(), item.metadata.maker
             until_s = now_s + self._runtime_s(pod.scheduler, pod.runtime_s)
             owner = "" if maker is None else maker.uid
-            self._pods[uid] = RunningPod(node, pod.cpu_cores, until_s, owner, now_s)
+            self._pods[uid] = RunningPod(node, pod.cpu_cores, until_s, owner, now_s, pod.gpus)
             if self._has_listed and pod.scheduler in self._schedulers:
                 self._placed(item)
 

@@ -130,18 +130,20 @@ def core_plan(situation: Situation) -> CorePlan:
     """Return the core plan with all running work and all earlier plans."""
     outlook = situation.outlooks.outlook
     capacity = np.array([zone.cpu_cores for zone in situation.zones])
-    plan = CorePlan(capacity, outlook.begin_s, outlook.slot_s, outlook.values.shape[2])
+    gpus = np.array([zone.gpus for zone in situation.zones], dtype=float)
+    plan = CorePlan(capacity, outlook.begin_s, outlook.slot_s, outlook.values.shape[2], gpus)
     places = {zone.name: place for place, zone in enumerate(situation.zones)}
     for one in situation.earlier_plans:
         place = places.get(one.zone)
         if place is not None:
-            chosen, cores = one.chosen, one.waiting.work.cpu_cores
+            chosen, work = one.chosen, one.waiting.work
             whole = ((chosen.expected_s, chosen.kept_until_s),)
             for begin_s, end_s in one.run_segments or whole:
-                plan.keep(place, begin_s, end_s, cores)
+                plan.keep(place, begin_s, end_s, work.cpu_cores, work.gpus)
     soonest_s = slot_begin(situation.now_s) + outlook.slot_s
     for run in situation.running:
-        plan.keep(run.zone, situation.now_s, max(run.until_s, soonest_s), run.cpu_cores)
+        until_s = max(run.until_s, soonest_s)
+        plan.keep(run.zone, situation.now_s, until_s, run.cpu_cores, run.gpus)
     return plan
 
 
@@ -162,7 +164,8 @@ def _in_slots(
         if answer is None:
             continue
         for run_segment in answer.run_segments:
-            plan.keep(answer.chosen.kept_zone, *run_segment, one.work.cpu_cores)
+            kept = (answer.chosen.kept_zone, *run_segment)
+            plan.keep(*kept, one.work.cpu_cores, one.work.gpus)
         planned = _planned(one, [one], answer.chosen, situation)
         found[one.work.uid] = replace(planned, run_segments=answer.run_segments)
     return found
@@ -179,6 +182,7 @@ def interruptible(one: MayWait, situation: Situation) -> Interruptible:
         weights=request.weights,
         when=request.when,
         limit=request.limit,
+        gpus=request.gpus,
         restart_s=0.0 if restart_s is None else restart_s,
         most_restarts=one.terms.most_restarts,
         from_s=one.terms.start_from_s,
@@ -239,6 +243,7 @@ def _start_request(group: Sequence[MayWait], situation: Situation) -> StartReque
         weights=first.policy.weights,
         when=situation.when_for(first),
         limit=CarbonLimit(first.policy.carbon_price_per_g, _at_arrival_g(group)),
+        gpus=sum(one.work.gpus for one in group),
         kept_start_s=None if kept is None else kept - jitter_of(first, situation.jitter_s),
     )
 

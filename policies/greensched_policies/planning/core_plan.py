@@ -1,8 +1,8 @@
-"""The cores that run or are planned in each zone and slot, and the load that a run would find.
+"""The cores and GPUs that run or are planned in each zone and slot, and the load of a run.
 
-The same as `Plan`, `keep` and `watch_plan` of the simulator's `starts.py`; a test compares both.
-Here the maxima over 1, 2, 4 … slots are kept up to date, as far as runs have needed them: there is
-one query between two changes of the plan, and a change touches few slots.
+For cores the same as `Plan`, `keep` and `watch_plan` of the simulator's `starts.py`; a test
+compares both. Here the maxima over 1, 2, 4 … slots are kept up to date, as far as runs have needed
+them: there is one query between two changes of the plan, and a change touches few slots.
 """
 
 import math
@@ -15,12 +15,20 @@ _LEAST_CORES = 1e-9  # a zone that lost its capacity counts as full, without div
 
 
 class CorePlan:
-    """The cores that run or are planned in each zone, from `begin_s` on.
+    """The cores, and GPUs if there are any, that run or are planned in each zone from `begin_s` on.
 
     A run that touches a slot counts in all of it. Runs beyond the last slot count in that one.
     """
 
-    def __init__(self, capacity: Floats, begin_s: float, slot_s: float, slots: int) -> None:
+    def __init__(
+        self,
+        capacity: Floats,
+        begin_s: float,
+        slot_s: float,
+        slots: int,
+        gpus: Floats | None = None,
+    ) -> None:
+        """`capacity` are the cores of each zone, [Z], and `gpus` its GPUs."""
         if slots < 1 or not slot_s > 0.0:
             raise ValueError("a plan needs at least one slot, and slots longer than 0 s")
         self.capacity = np.maximum(capacity, _LEAST_CORES)  # [Z] cores of the zone's nodes
@@ -29,6 +37,9 @@ class CorePlan:
         # [level,Z,slots]: the most cores within 2^level slots from each one, or up to the last.
         self._most = np.zeros((slots.bit_length(), capacity.size, slots))
         self._levels = 1  # the levels that are up to date
+        self._gpus = None
+        if gpus is not None and gpus.any():
+            self._gpus = CorePlan(gpus, begin_s, slot_s, slots)
 
     @property
     def cores(self) -> Floats:
@@ -36,13 +47,17 @@ class CorePlan:
         cores: Floats = self._most[0]
         return cores
 
-    def keep(self, zone: int, begin_s: float, end_s: float, cpu_cores: float) -> None:
-        """Add cores from `begin_s` to `end_s`; negative cores remove them again.
+    def keep(
+        self, zone: int, begin_s: float, end_s: float, cpu_cores: float, gpus: float = 0.0
+    ) -> None:
+        """Add cores and GPUs from `begin_s` to `end_s`; negative ones remove them again.
 
         A run that ends before the plan begins changes nothing.
         """
         if end_s <= self.begin_s:
             return
+        if gpus and self._gpus is not None:
+            self._gpus.keep(zone, begin_s, end_s, gpus)
         first, last = self._slots_of(begin_s, end_s)
         self._most[0, zone, first:last] += cpu_cores
         for level in range(1, self._levels):
@@ -69,10 +84,13 @@ class CorePlan:
         widths = np.maximum(np.minimum(ends, slots) - first, 1.0)
         return np.where(np.isfinite(runtime_s), widths, 0.0).astype(np.int64)
 
-    def busiest(self, now_s: float, widths: list[int], count: int, cpu_cores: float) -> Floats:
+    def busiest(
+        self, now_s: float, widths: list[int], count: int, cpu_cores: float, gpus: float = 0.0
+    ) -> Floats:
         """Return the highest share of cores during a run from each of `count` starts, [Z,count].
 
-        The run's own cores are included. The share is 0 where the result of `widths` is 0.
+        For a run with GPUs it is that of cores or GPUs, whichever is higher. The run's own are
+        included. The share is 0 where the result of `widths` is 0.
         """
         first, slots = self._first(now_s), self.cores.shape[1]
         found = np.empty((len(widths), count))
@@ -87,6 +105,8 @@ class CorePlan:
             found[:, inside:] = self.cores[:, -1:]
         found += cpu_cores
         found /= self.capacity[:, None]
+        if gpus and self._gpus is not None:
+            np.maximum(found, self._gpus.busiest(now_s, widths, count, gpus), out=found)
         if 0 in widths:
             found[[width == 0 for width in widths]] = 0.0
         return found

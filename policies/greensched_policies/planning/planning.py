@@ -108,6 +108,7 @@ class Running:
     zone: int
     until_s: float  # expected end; overdue work counts for one more slot
     cpu_cores: float
+    gpus: float = 0.0
 
 
 def plan_all(
@@ -127,7 +128,7 @@ def plan_all(
     _check(requests, outlook.zones)
     for run in running:
         until_s = max(run.until_s, now_s + outlook.slot_s)
-        plan.keep(run.zone, now_s, until_s, run.cpu_cores)
+        plan.keep(run.zone, now_s, until_s, run.cpu_cores, run.gpus)
     counts = _counts(outlook, requests, now_s)
     # The sort is stable: of equal slack the first request comes first.
     order = sorted(range(len(requests)), key=lambda place: requests[place].latest_s)
@@ -136,7 +137,7 @@ def plan_all(
         block = block_of(outlook, plan, [requests[place] for place in alike], now_s, count)
         for row, place in enumerate(alike):
             found[place] = _decide(block, row, plan, now_s, thresholds)
-            _keep(plan, found[place], requests[place].cpu_cores)
+            _keep(plan, found[place], requests[place])
     return [found[place] for place in range(len(requests))]
 
 
@@ -175,9 +176,10 @@ def choose_start(
     return _decide(block_of(outlook, plan, [request], now_s, count), 0, plan, now_s, thresholds)
 
 
-def _keep(plan: CorePlan, chosen: Chosen, cpu_cores: float) -> None:
+def _keep(plan: CorePlan, chosen: Chosen, request: StartRequest) -> None:
     if chosen.kept_zone != NO_ZONE:
-        plan.keep(chosen.kept_zone, chosen.expected_s, chosen.kept_until_s, cpu_cores)
+        kept = (chosen.kept_zone, chosen.expected_s, chosen.kept_until_s)
+        plan.keep(*kept, request.cpu_cores, request.gpus)
 
 
 def _check(requests: Sequence[StartRequest], zones: int) -> None:
@@ -196,7 +198,7 @@ def _decide(
     request, widths = block.requests[row], block.widths[row]
     if not any(widths):
         return _unplaceable(now_s)
-    load = plan.busiest(now_s, widths, block.count, request.cpu_cores)
+    load = plan.busiest(now_s, widths, block.count, request.cpu_cores, request.gpus)
     slots, zones = columns_of(block, row, load)
     busiest, weighted = slots.busiest_over_run[0], slots.weighted_over_run[0]
     if not block.has_carbon[row]:

@@ -47,6 +47,7 @@ class Interruptible:
     running_in: int = NO_ZONE  # the zone in which it runs now
     from_s: float = -math.inf  # it does not run before, unless it continues now
     limit: CarbonLimit = UNLIMITED
+    gpus: float = 0.0
     kept_start_s: float | None = None  # the start planned before
 
 
@@ -148,7 +149,7 @@ def slot_columns(
     seen = fill_gaps(raw)
     weighted = weighed(seen, np.array([work.weights.carbon]), np.array([work.weights.cost]))[0]
     widths = plan.widths(now_s, in_slot_s).tolist()
-    busiest = plan.busiest(now_s, widths, count, work.cpu_cores)
+    busiest = plan.busiest(now_s, widths, count, work.cpu_cores, work.gpus)
     waits_s = np.tile(np.arange(count) * outlook.slot_s, (weighted.shape[0], 1))
     runtime_s = np.tile(work.runtime_s[:, None], count)
     slots = SlotColumns._make((waits_s, runtime_s, *seen[:, 0], weighted, busiest))

@@ -39,6 +39,7 @@ class StartRequest:
     weights: Weights
     when: WhenPolicy
     limit: CarbonLimit = UNLIMITED
+    gpus: float = 0.0
     kept_start_s: float | None = None  # the start planned before
 
 

@@ -1,8 +1,9 @@
 """Decides which of the demo's tasks may wait, until when, and where they must run.
 
-This is synthetic, and the same in all runs: every third task without GPU has a deadline, and must
-run in one grid zone, where its data is. All other work starts on arrival, anywhere. The zone's
-carbon varies by hour: on a constant grid waiting saves nothing.
+This is synthetic, and the same in all runs: every second task with GPUs, as a training that nobody
+watches, and every third without have a deadline, and must run in one grid zone, where their data
+is. All other work starts on arrival, anywhere. The zone's carbon varies by hour: on a constant grid
+waiting saves nothing.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from dataclasses import replace
 from greensched_simulator.formats.workload import Task, Trace
 from greensched_testbed.demo.world import ZONES
 
-EVERY = 3  # one in so many tasks without GPU may wait
+EVERY_WITH_GPUS, EVERY_OTHER = 2, 3  # one in so many tasks may wait
 ZONE_OF_DATA = ZONES[0].name  # the solar one: it dips at noon
 WAIT_S = 6 * 3600.0  # longest wait
 MARGIN_WALL_S = 3.0  # spare real time before a deadline, for starting pods and noticing it
@@ -19,12 +20,14 @@ _MARGIN_OF_RUNTIME = 0.1  # as in the built-in policy
 
 
 def with_deadlines(trace: Trace, rate: float) -> Trace:
-    """Return the trace in which every third task without GPU may start six hours after it arrives.
+    """Return the trace in which some tasks may start up to six hours after they arrive.
 
     The deadline adds its runtime and the policy's margin. `rate`: speed of the workload's clock as
     a multiple of the wall clock's.
     """
-    may_wait = {task.name for task in [task for task in trace.tasks if not task.gpus][::EVERY]}
+    with_gpus = [task.name for task in trace.tasks if task.gpus]
+    others = [task.name for task in trace.tasks if not task.gpus]
+    may_wait = {*with_gpus[::EVERY_WITH_GPUS], *others[::EVERY_OTHER]}
     tasks = tuple(
         replace(task, deadline_s=_deadline_s(task, rate) if task.name in may_wait else None)
         for task in trace.tasks

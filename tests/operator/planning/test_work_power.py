@@ -122,6 +122,14 @@ def test_work_with_gpus_is_planned_and_billed_where_they_are() -> None:
     assert estimates.run_now.carbon_g == pytest.approx(100.0 * energy_j / 3.6e6)
 
 
+def test_no_more_is_planned_for_an_hour_than_there_are_gpus() -> None:
+    one = waiting(gpus=4.0)
+    many = [replace(one, work=replace(one.work, uid=f"{n}", name=f"{n}")) for n in range(6)]
+    planned, _ = plan_starts(many, situation(CPUS, replace(GPUS, gpus=9.0, speed=1.0)))
+    starts = [each.start_s for each in planned]
+    assert max(starts.count(start_s) for start_s in starts) == 2  # 8 of 9 GPUs
+
+
 def test_the_ledger_bills_a_profiles_watts() -> None:
     constant = profile(work=[{"duration": "1h", "watts": 400}])
     here = situation(CPUS)
