@@ -320,33 +320,6 @@ def test_work_that_finds_no_room_now_is_held_against_the_first_start_with_room()
     assert (slot_of(queues), queues.expected_s) == (0, MIDNIGHT_S + 2 * SLOT_S)
 
 
-@pytest.mark.parametrize(
-    ("gpus", "starts"),
-    [
-        pytest.param(0.0, [1, 1, 1], id="cores-have-room"),
-        pytest.param(4.0, [3, 1, 1], id="two-have-all-gpus-of-the-best-hour"),
-    ],
-)
-def test_room_is_of_gpus_too(gpus: float, starts: list[int]) -> None:
-    outlook = grid([200.0, 100.0, 150.0, 120.0])
-    asked = [replace(work(slack=slack, cores=1.0), gpus=gpus) for slack in (3, 1, 2)]
-    plan = CorePlan(np.array([10.0]), MIDNIGHT_S, SLOT_S, 200, np.array([9.0]))
-    found = plan_all(outlook, plan, asked, MIDNIGHT_S)
-    assert [slot_of(each) for each in found] == starts
-
-
-def test_gpus_that_run_keep_their_room_and_give_it_back() -> None:
-    plan = CorePlan(np.array([10.0, 10.0]), MIDNIGHT_S, SLOT_S, 10, np.array([4.0, 0.0]))
-    until_s = MIDNIGHT_S + 2 * SLOT_S
-    plan.keep(0, MIDNIGHT_S, until_s, 1.0, 3.0)
-    widths = [1, 1]
-    with_gpus = plan.busiest(MIDNIGHT_S, widths, 3, 1.0, 1.0)[0]
-    without = plan.busiest(MIDNIGHT_S, widths, 3, 1.0)[0]
-    assert (with_gpus.tolist(), without.tolist()) == ([1.0, 1.0, 0.25], [0.2, 0.2, 0.1])
-    plan.keep(0, MIDNIGHT_S, until_s, -1.0, -3.0)
-    assert plan.busiest(MIDNIGHT_S, widths, 1, 1.0, 1.0)[0, 0] == 0.25
-
-
 def test_what_is_reported_is_the_mean_over_the_run_then_and_now() -> None:
     outlook = grid([400.0, 300.0, 100.0, 100.0], [340.0] * 4)
     asked = work(runs_s=np.array([2 * SLOT_S, SLOT_S]))
