@@ -1,6 +1,7 @@
 """`python -m benchmarks.planner`: time of a replan of 10,000 held workloads on one core.
 
-Prints workload, machine, median and spread, and writes build/bench/planner.json. It measures wall
+Prints workload, machine, median and spread, and what the carbon limit changes in the plan, and
+writes build/bench/planner.json. It measures wall
 time and CPU time of one process; other load affects CPU time less. The time includes building
 workloads and outlook, but not parsing objects.
 """
@@ -36,6 +37,7 @@ _SPEEDS = np.array([1.0, 0.8, 1.25])  # of the zones' nodes
 _NODE_MEMORY = 64e9  # bytes
 _WEIGHTS = Weights(0.5, 0.5, 0.0)
 _WATTS_PER_CORE = 4.0
+_STRICT = CarbonLimit(NOT_ABOVE_NOW)  # as in a GreenPolicy by default
 _CAPACITY_FACTOR = 1.5  # capacity by the cores that all work would keep busy for a day
 _BUDGET_S = 0.02
 
@@ -60,7 +62,7 @@ def main() -> None:
     for title, name, limit in (
         ("run-now", "run-now", UNLIMITED),
         ("planned-window, carbonLimit none", "planned-window", UNLIMITED),
-        ("planned-window, not-above-now", "planned-window", CarbonLimit(NOT_ABOVE_NOW)),
+        ("planned-window, not-above-now", "planned-window", _STRICT),
         ("clean-threshold", "clean-threshold", UNLIMITED),
     ):
         figures[title] = _trade(title, _replan(name, world, limit))
@@ -117,11 +119,7 @@ def _trade(name: str, found: list[Chosen]) -> dict[str, float]:
     return figures
 
 
-def _replan(
-    name: str,
-    world: World,
-    limit: CarbonLimit = CarbonLimit(NOT_ABOVE_NOW),  # noqa: B008 - frozen
-) -> list[Chosen]:
+def _replan(name: str, world: World, limit: CarbonLimit = _STRICT) -> list[Chosen]:
     cores, runtime_s, slack_s = world
     outlook = _outlook()
     plan = CorePlan(np.full(len(SHAPES), _capacity(world)), 0.0, SLOT_S, outlook.values.shape[2])
@@ -140,15 +138,7 @@ def _replan(
         when = head.policy(workload, _WEIGHTS, _NODE_MEMORY) if head else WHEN_RULES[name]
         power_w = np.full(len(SHAPES), each_cores * _WATTS_PER_CORE)
         asked.append(
-            StartRequest(
-                each_s / _SPEEDS,
-                each_slack_s,
-                each_cores,
-                power_w,
-                _WEIGHTS,
-                when,
-                limit,
-            )  # fmt: skip
+            StartRequest(each_s / _SPEEDS, each_slack_s, each_cores, power_w, _WEIGHTS, when, limit)
         )
     return plan_all(outlook, plan, asked, 0.0)
 

@@ -23,3 +23,8 @@ def percent(share: float) -> str:
 def signed_percent(share: float) -> str:
     """Return a change as text: -0.68 as `-68 %`, 0.04 as `+4 %`, and 0.001 as `0 %`."""
     return f"{share:+.0%}".replace("+0%", "0%").replace("-0%", "0%").replace("%", " %")
+
+
+def change(then: float | None, now: float | None) -> float | None:
+    """Return the difference as a share of `now`; None if one is unknown or `now` is 0."""
+    return None if then is None or not now else (then - now) / abs(now)

@@ -2,15 +2,18 @@
 
 import math
 
+from greensched_core.units import change
+
 
 def change_pct(ours: float, theirs: float) -> float | None:
     """Return the difference of `ours` to `theirs` in percent; None if `theirs` is 0."""
-    return 100.0 * (ours - theirs) / abs(theirs) if theirs else None
+    share = change(ours, theirs)
+    return None if share is None else 100.0 * share
 
 
 def change_text(ours: float, theirs: float) -> str:
     """Return the difference of `ours` to `theirs` as text: `-12.3 %`, or a dash."""
-    change = change_pct(ours, theirs)
-    if change is None or math.isnan(change):
+    percent = change_pct(ours, theirs)
+    if percent is None or math.isnan(percent):
         return "–"
-    return f"{change:+.1f} %" if round(change, 1) else "0.0 %"
+    return f"{percent:+.1f} %" if round(percent, 1) else "0.0 %"

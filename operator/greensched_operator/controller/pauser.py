@@ -185,6 +185,6 @@ def why_paused(pause: Pause) -> str:
     latest = format_timestamp(round(terms.latest_start_s))
     left = format_duration(round(terms.runtime_s))
     return (
-        f"paused: the remaining {left} and the restart: {both_sides(chosen)}{grid_words(chosen)}; "
+        f"paused: {both_sides(chosen)}{grid_words(chosen)}; {left} left, restart included; "
         f"latest start {latest} ({terms.bound})"
     )

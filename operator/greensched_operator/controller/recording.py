@@ -17,7 +17,7 @@ from greensched_core.ledger_records import (
     Subject,
     What,
 )
-from greensched_core.units import JOULES_PER_KWH, KWH_PER_MWH
+from greensched_core.units import JOULES_PER_KWH
 from greensched_operator.holding.holding import HoldTerms
 from greensched_operator.holding.judging import MayWait, ReleaseNow, arrived_s
 from greensched_operator.objects.release_patch import ReleaseReason, reason_of
@@ -25,8 +25,8 @@ from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.start_planning import Planned, Situation
-from greensched_operator.planning.work_power import work_power_w
-from greensched_policies.planning.planning import Mean
+from greensched_operator.planning.work_power import own_part
+from greensched_policies.planning.planning import NO_ZONE, Mean
 
 _AS_PLANNED = (
     ReleaseReason.PLANNED_START,
@@ -67,17 +67,10 @@ def estimates_of(planned: Planned, situation: Situation) -> Estimates:
 
 
 def _amounts(run: Mean, waiting: MayWait, zones: tuple[Zone, ...]) -> Amounts:
-    if not 0 <= run.zone < len(zones):
+    if run.zone == NO_ZONE:
         return Amounts()
-    power_w = work_power_w(waiting.work, waiting.terms, zones[run.zone])
-    energy_j = power_w * run.runtime_s
-    kwh = energy_j / JOULES_PER_KWH
-    carbon, price = run.carbon_g_per_kwh, run.price_per_mwh
-    return Amounts(
-        energy_j=energy_j,
-        carbon_g=None if carbon is None else kwh * carbon,
-        cost=None if price is None else kwh * price / KWH_PER_MWH,
-    )
+    own = own_part(run, waiting.work, waiting.terms, zones)
+    return Amounts(own.energy_kwh * JOULES_PER_KWH, own.carbon_g, own.cost)
 
 
 def _scaled(amounts: Amounts, share: float) -> Amounts:

@@ -48,10 +48,9 @@ class HoldRules:
     profile: Callable[[str, str], JobPowerProfile | None] = lambda namespace, name: None
     default_resume_s: float = RESUME_S  # start-up of a resumed run without a profile
 
-    def resume_s(self, namespace: str, profile: str) -> float:
-        """Return the start-up time of a resumed run with that JobPowerProfile, or "" for none."""
-        found = self.profile(namespace, profile)
-        return self.default_resume_s if found is None else found.resume_s
+    def resume_s(self, profile: JobPowerProfile | None) -> float:
+        """Return the start-up time of a resumed run with a JobPowerProfile, or without one."""
+        return self.default_resume_s if profile is None else profile.resume_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +89,14 @@ def terms_of(
     """
     hold_request, cron_job = hold_request_of(work, rules, seen_s)
     resolved = rules.policy_for(work.namespace, hold_request.policy)
-    resume_s = rules.resume_s(work.namespace, hold_request.power_profile)
-    progress = progress_of(work)
+    profile = rules.profile(work.namespace, hold_request.power_profile)
+    resume_s, progress = rules.resume_s(profile), progress_of(work)
     if work.is_paused:
         terms = resume_terms(work, hold_request, resolved.policy, cron_job, progress, resume_s)
     else:
         terms = hold_terms(hold_request, resolved.policy, cron_job)
         if isinstance(terms, HoldTerms) and may_pause(work, hold_request):
             terms = with_pauses(terms, resume_s)
-    profile = rules.profile(work.namespace, hold_request.power_profile)
     if profile is not None and isinstance(terms, HoldTerms):
         terms = replace(terms, pod_power_w=profile.mean_power_w(progress.done_s))
     return terms, resolved

@@ -117,8 +117,8 @@ def reader_of(known: Mapping[str, FieldDefinition]) -> Callable[[object, str], d
 
 def plain(kind: type[Value], raw: object, where: str) -> Value:
     """Return a JSON value of that type; raise BadInput, with the field, for another type."""
-    if isinstance(raw, kind):
-        return raw
+    if isinstance(raw, kind) and (kind is bool or not isinstance(raw, bool)):
+        return raw  # in Python, true is an int too
     try:
         return msgspec.convert(raw, kind)
     except (msgspec.ValidationError, OverflowError, RecursionError) as fault:

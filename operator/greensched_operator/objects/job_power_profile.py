@@ -6,9 +6,10 @@ Powers are watts of one pod above its node's idle power, durations those on a re
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate, islice
+from dataclasses import dataclass, field
+from itertools import accumulate
 
 from greensched_core.errors import BadInput
 from greensched_operator.objects.custom_fields import (
@@ -159,11 +160,28 @@ class JobPowerProfile:
     startup: tuple[ProfilePhase, ...]
     work: tuple[ProfilePhase, ...]
     restart: tuple[ProfilePhase, ...] | None = None  # startup of a resumed run; None: `startup`
+    # Of the phases of startup and work, computed once: they may be a thousand, and every workload
+    # that names the profile asks at each judgement. Ends in seconds, joules until each end, and
+    # the ends that save.
+    _ends_s: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    _until_j: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    _saves_s: tuple[float, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Sum up the phases."""
+        phases = (*self.startup, *self.work)
+        ends_s = tuple(accumulate(phase.duration_s for phase in phases))
+        until_j = tuple(accumulate(phase.duration_s * phase.power_w for phase in phases))
+        saves_s = (
+            end_s for end_s, phase in zip(ends_s, phases, strict=True) if phase.is_checkpoint
+        )
+        for name, sums in (("_ends_s", ends_s), ("_until_j", until_j), ("_saves_s", (*saves_s,))):
+            object.__setattr__(self, name, sums)
 
     @property
     def runtime_s(self) -> float:
         """Return the duration of a run that is never suspended."""
-        return _length_s(self.startup) + _length_s(self.work)
+        return self._ends_s[-1]
 
     @property
     def resume_s(self) -> float:
@@ -172,31 +190,31 @@ class JobPowerProfile:
 
     def mean_power_w(self, done_s: float = 0.0) -> float:
         """Return the mean watts of a run; of a resumed one if `done_s` of its runtime are done."""
-        left = list(_after(done_s, (*self.startup, *self.work)))
+        left_s = max(self.runtime_s - done_s, 0.0)
+        left_j = self._until_j[-1] - self._joules_until(done_s)
         if done_s > 0.0:
-            left += self._resumed
-        length_s = _length_s(left)
-        if not length_s:
-            return self.work[-1].power_w
-        return sum(phase.duration_s * phase.power_w for phase in left) / length_s
+            left_s += self.resume_s
+            left_j += sum(phase.duration_s * phase.power_w for phase in self._resumed)
+        return left_j / left_s if left_s else self.work[-1].power_w
 
     def saved_s(self, done_s: float) -> float:
         """Return how much of `done_s` seconds of a run a stop keeps: up to the last checkpoint.
 
         A profile without checkpoints is of work that saves when it is stopped: it keeps all.
         """
-        if not any(phase.is_checkpoint for phase in self.work):
+        if not self._saves_s:
             return done_s
-        ends_s = accumulate((phase.duration_s for phase in self.work), initial=self._startup_s)
-        saves_s = (
-            end_s for end_s, phase in zip(islice(ends_s, 1, None), self.work, strict=True)
-            if phase.is_checkpoint and end_s <= done_s + SAME_MOMENT_S
-        )  # fmt: skip
-        return max(saves_s, default=0.0)
+        saves = bisect_right(self._saves_s, done_s + SAME_MOMENT_S)
+        return self._saves_s[saves - 1] if saves else 0.0
 
-    @property
-    def _startup_s(self) -> float:
-        return _length_s(self.startup)
+    def _joules_until(self, done_s: float) -> float:
+        """Return the energy of the first `done_s` seconds of startup and work."""
+        whole = bisect_right(self._ends_s, done_s)
+        if whole == len(self._ends_s):
+            return self._until_j[-1]
+        begin_s, begin_j = (self._ends_s[whole - 1], self._until_j[whole - 1]) if whole else (0, 0)
+        phase = (*self.startup, *self.work)[whole]
+        return begin_j + (done_s - begin_s) * phase.power_w
 
     @property
     def _resumed(self) -> tuple[ProfilePhase, ...]:
@@ -285,16 +303,6 @@ def _pieces(
     ends_at_mark = any(abs(mark - end_s) <= SAME_MOMENT_S for mark in marks)
     left_s = end_s - at_s if at_s > begin_s else phase.duration_s  # sums are rounded
     yield ProfilePhase(phase.name, left_s, phase.power_w, is_saved or ends_at_mark)
-
-
-def _after(done_s: float, phases: Sequence[ProfilePhase]) -> Iterator[ProfilePhase]:
-    """Yield what is left of phases after `done_s` seconds."""
-    begin_s = 0.0
-    for phase in phases:
-        left_s = min(begin_s + phase.duration_s - done_s, phase.duration_s)
-        if left_s > 0.0:
-            yield replace(phase, duration_s=left_s)
-        begin_s += phase.duration_s
 
 
 def _length_s(phases: Sequence[ProfilePhase]) -> float:

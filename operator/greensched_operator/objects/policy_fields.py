@@ -75,8 +75,6 @@ def _carbon_limit(raw: object, where: str) -> float:
                 f"{where}: {quoted(raw)} is not {_LIMIT_WORDS}, nor a whole price per tonne"
             )
         return _LIMIT_PRICES[raw]
-    if isinstance(raw, bool):
-        raise BadInput(f"{where}: Expected `int`, got `bool`")
     price = plain(int, raw, where)
     if not 0 <= price <= MOST_PRICE:
         raise BadInput(f"{where}: {price} must be from 0 to {MOST_PRICE}")

@@ -120,12 +120,11 @@ def _candidate(
     terms = hold_terms(hold_request, policy, cron_job)
     if isinstance(terms, NotHeld):
         return None
-    resume_s = rules.resume_s(work.namespace, hold_request.power_profile)
-    so_far = progress_of(work)
+    profile = rules.profile(work.namespace, hold_request.power_profile)
+    resume_s, so_far = rules.resume_s(profile), progress_of(work)
     starting_s = resume_s if so_far.pauses else 0.0  # no work is done while it restarts
     speed = _speed(run_segment.zone, terms, situation)
     done_s = so_far.done_s + max(run_segment.ran_s * speed - starting_s, 0.0)
-    profile = rules.profile(work.namespace, hold_request.power_profile)
     saved_s = done_s if profile is None else profile.saved_s(done_s)
     progress = JobProgress(saved_s, so_far.pauses + 1, now_s)
     terms = resume_terms(work, hold_request, policy, cron_job, progress, resume_s)

@@ -1,7 +1,7 @@
 """Sentences that explain a plan to users."""
 
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_core.units import percent, signed_percent
+from greensched_core.units import change, percent, signed_percent
 from greensched_operator.planning.outlooks import SLOT_S
 from greensched_operator.planning.start_planning import Planned
 from greensched_policies.planning.planning import Chosen, StartReason
@@ -11,7 +11,7 @@ def why_now(planned: Planned) -> str:
     """Return why a workload starts now."""
     chosen = planned.chosen
     if chosen.why is StartReason.CARBON_LIMIT:
-        return "later starts cost less, but emit more than its policy's carbonLimit allows"
+        return "better starts emit more than its policy's carbonLimit allows"
     why = chosen.why.value.replace("-", " ")
     if chosen.lacks_room:
         return f"{why}: running and planned work leave no room at better starts"
@@ -31,11 +31,9 @@ def why_held(planned: Planned) -> str:
 
 def both_sides(chosen: Chosen) -> str:
     """Return how carbon and cost of the planned run differ from a run now, restarts included."""
-    carbon = change(chosen.run.carbon_g, chosen.run_now.carbon_g)
-    cost = change(chosen.run.cost, chosen.run_now.cost)
     changes = [
         f"{what} {signed_percent(share)}"
-        for what, share in (("carbon", carbon), ("cost", cost))
+        for what, share in zip(("carbon", "cost"), carbon_and_cost_change(chosen), strict=True)
         if share is not None
     ]
     if not changes:
@@ -43,11 +41,10 @@ def both_sides(chosen: Chosen) -> str:
     return f"{', '.join(changes)} against running now"
 
 
-def change(then: float | None, now: float | None) -> float | None:
-    """Return a difference as a share of the amount now; None if it has none, or is unknown."""
-    if then is None or not now:
-        return None
-    return round((then - now) / abs(now), 4)
+def carbon_and_cost_change(chosen: Chosen) -> tuple[float | None, float | None]:
+    """Return how carbon and cost differ from a run now, as shares of its; None if unknown."""
+    run, now = chosen.run, chosen.run_now
+    return change(run.carbon_g, now.carbon_g), change(run.cost, now.cost)
 
 
 def grid_words(chosen: Chosen) -> str:

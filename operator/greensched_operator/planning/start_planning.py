@@ -20,7 +20,7 @@ from greensched_operator.holding.judging import MayWait, ReleaseNow
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
-from greensched_operator.planning.work_power import can_run, run_s, work_power_w
+from greensched_operator.planning.work_power import can_run, own_part, run_s, work_power_w
 from greensched_policies.encoding.weights import CarbonLimit
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.planning import Chosen, Running, Thresholds, plan_all
@@ -28,7 +28,6 @@ from greensched_policies.planning.slot_planning import Interruptible, plan_slots
 from greensched_policies.planning.start_blocks import StartRequest
 from greensched_policies.rules.catalogue import WhenPolicy
 
-_LEAST_W = 1e-3  # of work that requests no cores, so that its zones and hours still compare
 _MOST_IN_SLOTS = 1000  # 1 to 2 ms each; the remaining ones are planned without a pause
 
 
@@ -224,22 +223,19 @@ def _gangs(waiting: Sequence[MayWait]) -> list[list[MayWait]]:
 
 def _start_request(group: Sequence[MayWait], situation: Situation) -> StartRequest:
     first = group[0]
-    allowed = situation.zones_for(first)
-    zones = situation.zones
-    kept = planned_before(first)
+    zones, allowed, kept = situation.zones, situation.zones_for(first), planned_before(first)
     return StartRequest(
         runtime_s=np.array(
             [
-                max(run_s(one.terms, zone) for one in group)
-                if (not allowed or zone.name in allowed)
-                and all(can_run(one.work, zone, zones) for one in group)
-                else np.inf
+                _run_s(group, zone, zones) if not allowed or zone.name in allowed else math.inf
                 for zone in zones
             ]
         ),
         latest_s=min(one.terms.latest_start_s for one in group),
         cpu_cores=sum(one.work.cpu_cores for one in group),
-        power_w=np.array([_group_power_w(group, zone) for zone in zones]),
+        power_w=np.array(
+            [sum(work_power_w(one.work, one.terms, zone) for one in group) for zone in zones]
+        ),
         weights=first.policy.weights,
         when=situation.when_for(first),
         limit=CarbonLimit(first.policy.carbon_price_per_g, _at_arrival_g(group)),
@@ -248,8 +244,11 @@ def _start_request(group: Sequence[MayWait], situation: Situation) -> StartReque
     )
 
 
-def _group_power_w(group: Sequence[MayWait], zone: Zone) -> float:
-    return max(sum(work_power_w(one.work, one.terms, zone) for one in group), _LEAST_W)
+def _run_s(group: Sequence[MayWait], zone: Zone, zones: Sequence[Zone]) -> float:
+    """Return the longest runtime in a group in a zone; infinity if a member cannot run there."""
+    if not all(can_run(one.work, zone, zones) for one in group):
+        return math.inf
+    return max(run_s(one.terms, zone) for one in group)
 
 
 def _at_arrival_g(group: Sequence[MayWait]) -> float:
@@ -275,19 +274,15 @@ def _planned(
     zone = situation.zones[chosen.run.zone].name if chosen.run.zone >= 0 else ""
     start_s = min(start_s, latest_s)
     is_now = start_s <= situation.now_s
-    return Planned(one, start_s, chosen, zone, is_now, _first_g(one, group, chosen, situation))
+    return Planned(one, start_s, chosen, zone, is_now, _first_g(one, chosen, situation))
 
 
-def _first_g(
-    one: MayWait, group: Sequence[MayWait], chosen: Chosen, situation: Situation
-) -> float | None:
+def _first_g(one: MayWait, chosen: Chosen, situation: Situation) -> float | None:
     """Return the grams of a run on arrival: as written, else those of a run now."""
-    written, now_g = at_arrival_g(one), chosen.run_now.carbon_g
-    if written is not None or now_g is None:
+    written = at_arrival_g(one)
+    if written is not None:
         return written
-    zone = situation.zones[chosen.run_now.zone]
-    own_w = work_power_w(one.work, one.terms, zone)
-    return now_g * own_w / _group_power_w(group, zone) if own_w else now_g / len(group)
+    return own_part(chosen.run_now, one.work, one.terms, situation.zones).carbon_g
 
 
 def _within_share(

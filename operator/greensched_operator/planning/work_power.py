@@ -1,8 +1,14 @@
 """The power and the runtime of a workload in each zone: for planning, ledger and budgets alike."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from greensched_operator.holding.holding import PAST_RUNS, HoldTerms
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.cluster_state import Zone
+from greensched_policies.planning.planning import NO_ZONE, Mean
+
+_LEAST_W = 1e-3  # of work that requests nothing, so that its zones and hours still compare
 
 
 def work_power_w(work: Work, terms: HoldTerms, zone: Zone) -> float:
@@ -11,8 +17,17 @@ def work_power_w(work: Work, terms: HoldTerms, zone: Zone) -> float:
     They are those of its JobPowerProfile; else what requested cores and GPUs add on the mean node.
     """
     if terms.pod_power_w is not None:
-        return terms.pod_power_w * work.pods * zone.pue
-    return work.cpu_cores * zone.watts_per_core + work.gpus * zone.watts_per_gpu
+        power_w = terms.pod_power_w * work.pods * zone.pue
+    else:
+        power_w = work.cpu_cores * zone.watts_per_core + work.gpus * zone.watts_per_gpu
+    return max(power_w, _LEAST_W)
+
+
+def own_part(run: Mean, work: Work, terms: HoldTerms, zones: Sequence[Zone]) -> Mean:
+    """Return a run of a gang with the power of one member; one that no zone can take stays."""
+    if run.zone == NO_ZONE:
+        return run
+    return replace(run, power_w=work_power_w(work, terms, zones[run.zone]))
 
 
 def run_s(terms: HoldTerms, zone: Zone) -> float:
@@ -23,6 +38,6 @@ def run_s(terms: HoldTerms, zone: Zone) -> float:
     return terms.runtime_s if terms.runtime_from == PAST_RUNS else terms.runtime_s / zone.speed
 
 
-def can_run(work: Work, zone: Zone, zones: tuple[Zone, ...]) -> bool:
+def can_run(work: Work, zone: Zone, zones: Sequence[Zone]) -> bool:
     """Return whether a zone has what a workload needs: GPUs, if any zone has them."""
     return not work.gpus or zone.gpus > 0.0 or not any(each.gpus for each in zones)

@@ -25,7 +25,7 @@ from greensched_operator.objects.release_patch import (
     unmark_patch,
 )
 from greensched_operator.objects.workloads import Work, WorkKind
-from greensched_operator.planning.plan_words import change
+from greensched_operator.planning.plan_words import carbon_and_cost_change
 from greensched_operator.planning.start_planning import Planned
 from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.runtime.settings import OperatorSettings
@@ -126,12 +126,13 @@ def decision_of(planned: Planned) -> dict[str, object]:
     """Return the basis of a plan, as the workload's annotation has it."""
     chosen, terms = planned.chosen, planned.waiting.terms
     runtime = format_duration(terms.runtime_s)
+    carbon, cost = carbon_and_cost_change(chosen)
     return {
         "why": chosen.why,
         "saving": round(chosen.saving, 4),
         "zone": planned.zone,
-        "carbonChange": change(chosen.run.carbon_g, chosen.run_now.carbon_g),
-        "costChange": change(chosen.run.cost, chosen.run_now.cost),
+        "carbonChange": None if carbon is None else round(carbon, 4),
+        "costChange": None if cost is None else round(cost, 4),
         "carbonGramsAtArrival": planned.at_arrival_g,
         "carbonGramsPerKwh": [chosen.run.carbon_g_per_kwh, chosen.run_now.carbon_g_per_kwh],
         "pricePerMwh": [chosen.run.price_per_mwh, chosen.run_now.price_per_mwh],

@@ -7,7 +7,7 @@ plan is changed for a tiny gain, and nothing waits for dirtier power unless a po
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 from typing import NamedTuple
@@ -17,7 +17,7 @@ import numpy as np
 from greensched_core.units import JOULES_PER_KWH, KWH_PER_MWH
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.slots import FULL, SlotColumns
-from greensched_policies.encoding.weights import NO_CARBON_LIMIT, UNLIMITED
+from greensched_policies.encoding.weights import NO_CARBON_LIMIT, UNLIMITED, CarbonLimit
 from greensched_policies.planning.carbon_limit import beyond_limit, is_within
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import CARBON_OVER_RUN, PRICE_OVER_RUN, Outlook
@@ -201,9 +201,8 @@ def _decide(
     load = plan.busiest(now_s, widths, block.count, request.cpu_cores, request.gpus)
     slots, zones = columns_of(block, row, load)
     busiest, weighted = slots.busiest_over_run[0], slots.weighted_over_run[0]
-    if not block.has_carbon[row]:
-        request = replace(request, limit=UNLIMITED)
-    place, why, is_now_too_dirty = _within_limit(slots, zones, request, now_s, thresholds)
+    limit = request.limit if block.has_carbon[row] else UNLIMITED
+    place, why, is_now_too_dirty = _within_limit(slots, zones, request, limit, now_s, thresholds)
     soonest = _soonest(busiest)
     saving, expected = _saved_share(weighted, soonest, place) if place else 0.0, place
     may_run_now = place and not is_now_too_dirty
@@ -238,11 +237,12 @@ def _within_limit(
     slots: SlotColumns,
     zones: Integers,
     request: StartRequest,
+    limit: CarbonLimit,
     now_s: float,
     thresholds: Thresholds | None,
 ) -> _Best:
-    """Return the best start by the request's rule among those that its limit allows."""
-    waits_s, busiest, limit = slots.wait_s[0], slots.busiest_over_run[0], request.limit
+    """Return the best start by the request's rule among those that a limit allows."""
+    waits_s, busiest = slots.wait_s[0], slots.busiest_over_run[0]
     if waits_s.size == 1:
         return _Best(0, StartReason.NO_CHOICE)
     cost = request.when(slots)[0]
@@ -253,7 +253,7 @@ def _within_limit(
     grams = slots.carbon_over_run[0] * run_kwh
     money = slots.price_over_run[0] * run_kwh / KWH_PER_MWH
     soonest = _soonest(busiest)
-    runs = place or soonest
+    runs = place or soonest  # work that starts now runs when there is room
     if is_within(grams[runs], money[soonest] - money[runs], grams[soonest], limit):
         return _Best(place, why)
     is_beyond = beyond_limit(grams, money, busiest <= FULL, limit)

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from greensched_core import labels
@@ -25,12 +24,10 @@ from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work, convert_job
 from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.cluster_state import Zone
-from greensched_operator.planning.outlooks import SLOT_S, Outlooks
 from greensched_operator.planning.pausing import JobRunSegment, Pause, choose_pauses
 from greensched_operator.planning.start_planning import Situation, plan_starts
 from greensched_operator.writing.writing import decision_of, pause_patch
-from greensched_policies.planning.outlook import outlook_of
-from greensched_policies.rules.catalogue import WHEN_RULES
+from tests.operator.situations import situation_of
 
 NOON_S = 1_700_006_400.0  # the begin of a slot, in seconds since the epoch
 RULES = HoldRules(
@@ -56,19 +53,7 @@ def job(written: dict[str, str], *, is_stopped: bool) -> Work:
 
 
 def situation(now_s: float, grams: list[float]) -> Situation:
-    carbon = np.array([grams])
-    outlook = outlook_of(now_s, SLOT_S, carbon, np.full(carbon.shape, 50.0))
-    return Situation(
-        now_s=now_s,
-        zones=(Zone("Z", 8.0, 10.0),),
-        outlooks=Outlooks(outlook, ("test",), (now_s,)),
-        running=(),
-        earlier_plans=(),
-        zones_for=lambda _: frozenset(),
-        when_for=lambda _: WHEN_RULES["planned-window"],
-        opens_s=lambda _: 0.0,
-        jitter_s=0.0,
-    )
+    return situation_of(now_s, grams, 50.0, Zone("Z", 8.0, 10.0))
 
 
 def paused_after_an_hour(now_s: float) -> Pause:

@@ -1,5 +1,6 @@
 """A JobPowerProfile becomes phases that the simulator's job model takes."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,17 @@ def test_a_stop_keeps_what_was_done_up_to_the_last_checkpoint(
 ) -> None:
     profile = read(startup=[LOAD], work=[TRAIN, EVALUATE], checkpoints={"every": "20m"})
     assert profile.saved_s(done_s) == pytest.approx(saved_s)
+
+
+def test_a_thousand_phases_cost_a_judgement_next_to_nothing() -> None:
+    """Every workload that names the profile asks, in the loop that starts held work."""
+    profile = read(work=[{"duration": "1000m", "watts": 3}], checkpoints={"every": "1m"})
+    assert len(profile.work) == 1000
+    began_s = time.process_time()
+    for done_s in range(1000):
+        assert profile.mean_power_w(60.0 * done_s) == pytest.approx(3.0)
+        assert profile.saved_s(60.0 * done_s + 1.0) == 60.0 * done_s
+    assert time.process_time() - began_s < 1.0
 
 
 def test_work_without_checkpoints_saves_when_it_is_stopped() -> None:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,11 +23,10 @@ from greensched_operator.objects.green_policy import (
 from greensched_operator.objects.job_power_profile import JobPowerProfile, parse
 from greensched_operator.objects.workloads import Work, convert_job
 from greensched_operator.planning.cluster_state import RunningPod, Zone
-from greensched_operator.planning.outlooks import SLOT_S, Outlooks
+from greensched_operator.planning.outlooks import SLOT_S
 from greensched_operator.planning.pausing import JobRunSegment, Pause, choose_pauses
 from greensched_operator.planning.start_planning import Situation, plan_starts
-from greensched_policies.planning.outlook import outlook_of
-from greensched_policies.rules.catalogue import WHEN_RULES
+from tests.operator.situations import situation_of
 
 NOON_S = 1_700_006_400.0  # the begin of a slot, in seconds since the epoch
 HOUR_S = 3600.0
@@ -67,19 +65,7 @@ def rules(resume_s: float = 60.0, **policy: Any) -> HoldRules:
 
 
 def situation(grams: Sequence[float], now_s: float = NOON_S, cores: float = 10.0) -> Situation:
-    carbon = np.array([grams], dtype=float)
-    outlook = outlook_of(now_s // SLOT_S * SLOT_S, SLOT_S, carbon, np.full(carbon.shape, 50.0))
-    return Situation(
-        now_s=now_s,
-        zones=(Zone("Z", cores, 5.0),),
-        outlooks=Outlooks(outlook, ("test",), (now_s,)),
-        running=(),
-        earlier_plans=(),
-        zones_for=lambda _: frozenset(),
-        when_for=lambda _: WHEN_RULES["planned-window"],
-        opens_s=lambda _: 0.0,
-        jitter_s=0.0,
-    )
+    return situation_of(now_s, grams, 50.0, Zone("Z", cores, 5.0))
 
 
 def decided(

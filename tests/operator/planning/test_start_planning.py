@@ -14,14 +14,13 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.holding.judging import MayWait, judge
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.planning.cluster_state import Zone
-from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
+from greensched_operator.planning.outlooks import SLOT_S, slot_begin
 from greensched_operator.planning.plan_words import why_held, why_now
 from greensched_operator.planning.start_planning import Planned, Situation, jitter_of, plan_starts
 from greensched_policies.encoding.weights import NO_CARBON_LIMIT
-from greensched_policies.planning.outlook import outlook_of
 from greensched_policies.planning.planning import Running
-from greensched_policies.rules.catalogue import WHEN_RULES
 from tests.operator.annotated_work import ENFORCING, HOUR_S, NOW_S, marks, rules, work_of
+from tests.operator.situations import situation_of
 
 DAY = 96  # slots
 CLEAN = range(12, 16)  # slots: the fourth hour
@@ -36,19 +35,8 @@ def situation(
 ) -> Situation:
     """Return a cluster of one zone, whose grid is clean for an hour."""
     grams = carbon or [100.0 if slot in CLEAN else 500.0 for slot in range(DAY)]
-    values = np.array([grams])
-    outlook = outlook_of(slot_begin(NOW_S), SLOT_S, values, np.full_like(values, np.nan))
-    return Situation(
-        now_s=NOW_S,
-        zones=(Zone("A", cores, 5.0),),
-        outlooks=Outlooks(outlook, ("test",), (NOW_S,)),
-        running=running,
-        earlier_plans=earlier_plans,
-        zones_for=lambda _: frozenset(),
-        when_for=lambda _: WHEN_RULES["planned-window"],
-        opens_s=lambda _: 0.0,
-        jitter_s=120.0,
-    )
+    found = situation_of(NOW_S, grams, np.nan, Zone("A", cores, 5.0), jitter_s=120.0)
+    return replace(found, running=running, earlier_plans=earlier_plans)
 
 
 def waiting(name: str = "train", share: float = 1.0, gang: str = "", **said: str) -> MayWait:
@@ -190,8 +178,7 @@ DIRTIER = [200.0 if slot not in CLEAN else 260.0 for slot in range(DAY)]
 
 def two_signals(carbon: list[float], price: list[float]) -> Situation:
     """Return a cluster of one zone by its carbon and its price."""
-    outlook = outlook_of(slot_begin(NOW_S), SLOT_S, np.array([carbon]), np.array([price]))
-    return replace(situation(), outlooks=Outlooks(outlook, ("test",), (NOW_S,)))
+    return situation_of(NOW_S, carbon, price, Zone("A", 64.0, 5.0))
 
 
 def with_limit(per_g: float) -> MayWait:
@@ -203,13 +190,13 @@ def test_out_of_the_box_nothing_waits_for_a_cheaper_and_dirtier_hour() -> None:
     here = two_signals(DIRTIER, CHEAP)
     [strict], _ = plan_starts([waiting()], here)
     assert strict.is_now
-    assert why_now(strict).startswith("later starts cost less, but emit more than")
+    assert why_now(strict) == "better starts emit more than its policy's carbonLimit allows"
     [free], _ = plan_starts([with_limit(NO_CARBON_LIMIT)], here)
     assert not free.is_now
     assert "carbon +30 %, cost -80 % against running now, 260 instead of 200" in why_held(free)
 
 
-def test_running_jobs_are_told_both_sides_where_both_fall() -> None:
+def test_both_sides_are_told_where_both_fall() -> None:
     [planned], _ = plan_starts([waiting()], two_signals(CHEAP, CHEAP))
     assert "carbon -80 %, cost -80 % against running now, 20 instead of 100" in why_held(planned)
 
@@ -243,3 +230,12 @@ def test_work_that_requests_no_cores_waits_for_cleaner_hours_too() -> None:
     [clean], _ = plan_starts([for_free], situation())
     [dirty], _ = plan_starts([for_free], two_signals(DIRTIER, CHEAP))
     assert not clean.is_now and dirty.is_now
+
+
+def test_work_is_planned_in_a_zone_with_nodes_that_it_may_run_on() -> None:
+    """Both zones are alike, so that the first would be taken."""
+    clean_later = [500.0] * 12 + [100.0] * (DAY - 12)
+    here = situation_of(NOW_S, clean_later, 50.0, Zone("A", 64.0, 5.0), Zone("B", 64.0, 5.0))
+    [anywhere], _ = plan_starts([waiting()], here)
+    [there], _ = plan_starts([waiting()], replace(here, zones_for=lambda _: frozenset({"B"})))
+    assert (anywhere.zone, there.zone) == ("A", "B")

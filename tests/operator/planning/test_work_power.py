@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from greensched_core.cluster_settings import PowerAssumptions
@@ -10,16 +9,14 @@ from greensched_core.power.curves import PowerCurve
 from greensched_core.power.hardware import Gpu
 from greensched_core.state import Node
 from greensched_operator.controller.recording import estimates_of
-from greensched_operator.holding.holding import PAST_RUNS, HoldTerms
+from greensched_operator.holding.holding import PAST_RUNS
 from greensched_operator.holding.judging import MayWait, judge
 from greensched_operator.objects.job_power_profile import JobPowerProfile, parse
 from greensched_operator.planning.cluster_state import Zone, mean_zone
-from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
 from greensched_operator.planning.start_planning import Situation, plan_starts
 from greensched_operator.planning.work_power import can_run, run_s, work_power_w
-from greensched_policies.planning.outlook import outlook_of
-from greensched_policies.rules.catalogue import WHEN_RULES
 from tests.operator.annotated_work import HOUR_S, NOW_S, marks, rules, work_of
+from tests.operator.situations import situation_of
 
 ASSUMED = PowerAssumptions(utilisation_ratio=0.5, gpu_ratio=0.6, default_pue=1.2)
 STRAIGHT = PowerCurve(tuple(100.0 + 10.0 * point for point in range(11)))  # 100 to 200 W
@@ -94,20 +91,7 @@ def test_gpus_are_where_they_are_unless_no_zone_has_any() -> None:
 def situation(*zones: Zone) -> Situation:
     """Return zones of 100 g/kWh for an hour and 20 after it."""
     grams = [100.0] * 4 + [20.0] * 92
-    values = np.array([grams] * len(zones))
-    outlook = outlook_of(slot_begin(NOW_S), SLOT_S, values, values)
-    count = len(zones)
-    return Situation(
-        now_s=NOW_S,
-        zones=zones,
-        outlooks=Outlooks(outlook, ("test",) * count, (NOW_S,) * count),
-        running=(),
-        earlier_plans=(),
-        zones_for=lambda _: frozenset(),
-        when_for=lambda _: WHEN_RULES["planned-window"],
-        opens_s=lambda _: 0.0,
-        jitter_s=0.0,
-    )
+    return situation_of(NOW_S, grams, grams, *zones)
 
 
 def test_work_with_gpus_is_planned_and_billed_where_they_are() -> None:
@@ -135,8 +119,3 @@ def test_the_ledger_bills_a_profiles_watts() -> None:
     here = situation(CPUS)
     [planned], _ = plan_starts([waiting(profile=constant)], here)
     assert estimates_of(planned, here).planned.energy_j == pytest.approx(400.0 * 1.5 * HOUR_S)
-
-
-def test_terms_without_a_profile_know_no_watts() -> None:
-    terms: HoldTerms = waiting().terms
-    assert terms.pod_power_w is None
