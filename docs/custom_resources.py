@@ -10,8 +10,8 @@ import yaml
 
 from docs.policy_values import DEFINITION
 from docs.provider_schema import grid_signal_spec
+from greensched_core.custom_resources.fields import FieldDefinition, FieldKind, SchemaRule
 from greensched_operator.objects import green_policy, job_power_profile
-from greensched_operator.objects.custom_fields import FieldDefinition, FieldKind, SchemaRule
 
 
 class Resource(NamedTuple):

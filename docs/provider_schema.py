@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from greensched_core.custom_resources.fields import FieldDefinition
 from greensched_core.signals.steps import SignalKind
-from greensched_operator.objects.custom_fields import FieldDefinition
 from greensched_operator.providers.catalogue import PROVIDERS, Provider
 from greensched_operator.signals.spec import KINDS, SPEC
 

@@ -10,11 +10,12 @@ from typing import Any
 import httpx
 
 from greensched_core import labels
+from greensched_core.custom_resources.policy_lookup import PolicyOrigin
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.holding.judging import HoldRules
 from greensched_operator.objects.cron_jobs import CronJob
-from greensched_operator.objects.green_policy import GreenPolicy, Mode, PolicyOrigin, Resolved
+from greensched_operator.objects.green_policy import GreenPolicy, Mode, Resolved
 from greensched_operator.objects.queue_gate import KUEUE_QUEUE
 from greensched_operator.objects.workloads import Work, WorkKind, decode_work
 from greensched_operator.writing.outbox import Outbox

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from greensched_cli.reading.held_work import HeldWork
+from greensched_core.custom_resources.policy_lookup import DEFAULT_NAME
 from greensched_core.durations import format_duration
 from greensched_operator.controller.default_policy import POLICY_REFUSED
-from greensched_operator.objects.green_policy import BUILT_IN, DEFAULT_NAME, GreenPolicy, Mode
+from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Mode
 from greensched_operator.objects.watched import EMERGENCY
 from greensched_operator.runtime.heartbeat import HEARD_WITHIN_S
 from greensched_operator.runtime.settings import OperatorSettings

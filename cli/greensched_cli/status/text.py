@@ -13,9 +13,10 @@ from greensched_cli.reading.held_work import HeldWork, ReleasedWork
 from greensched_cli.reading.local_times import NO_TIME, LocalTimes
 from greensched_cli.reading.operator_state import ClusterPart, Leader, OperatorState
 from greensched_cli.terminal import Cell, Row, print_table
+from greensched_core.custom_resources.policy_lookup import DEFAULT_NAME
 from greensched_core.durations import format_duration
 from greensched_core.units import signed_percent
-from greensched_operator.objects.green_policy import BUILT_IN, DEFAULT_NAME, GreenPolicy
+from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy
 
 _LONGEST_NAME, _LONGEST_NARROW = 40, 24  # characters on a line
 _NARROW_COLUMNS = 120

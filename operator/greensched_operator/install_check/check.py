@@ -12,6 +12,7 @@ from functools import partial
 import httpx
 
 from greensched_core.clock import Clock
+from greensched_core.custom_resources.policy_lookup import DEFAULT_NAME
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.labels import GREEN_POLICIES, GROUP, VERSION
@@ -27,7 +28,6 @@ from greensched_operator.install_check.checklist import (
 )
 from greensched_operator.install_check.settings import InstallCheckSettings
 from greensched_operator.install_check.trial import Trial
-from greensched_operator.objects.green_policy import DEFAULT_NAME
 from greensched_operator.runtime.settings import OperatorSettings
 
 _POLICY_S = 15.0  # the leader creates it within seconds; Helm's timeout covers all checks together

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from greensched_core.errors import BadInput
-from greensched_core.quoting import near, quoted
-from greensched_operator.objects.custom_fields import (
+from greensched_core.custom_resources.fields import (
     FieldDefinition,
     FieldKind,
     SchemaRule,
@@ -25,13 +23,16 @@ from greensched_operator.objects.custom_fields import (
     reader_of,
     word,
 )
-from greensched_operator.objects.policy_fields import BUNDLE, CARBON_LIMIT, WEIGHTS, amount
+from greensched_core.custom_resources.policy_lookup import PolicyOrigin, find_policy
+from greensched_core.errors import BadInput
+from greensched_core.quoting import near, quoted
+from greensched_operator.objects.policy_fields import BUNDLE, CARBON_LIMIT, amount
 from greensched_operator.objects.quiet_hours import QUIET_HOURS, QuietHours, TimeSpan
 from greensched_operator.objects.resource_fields import decoded_object, read_meta
+from greensched_policies.encoding.weight_fields import WEIGHTS
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.rules.names import WHEN_NAMES
 
-DEFAULT_NAME = "default"  # name of the policy that a namespace, or the cluster, follows
 ONNX = "onnx"
 
 Policies = Mapping[tuple[str, str], "GreenPolicy"]  # by namespace and name
@@ -314,15 +315,6 @@ def parse(raw: object) -> GreenPolicy:
     return GreenPolicy(meta.namespace, meta.name, meta.generation, **found)
 
 
-class PolicyOrigin(StrEnum):
-    """Why a workload follows a policy."""
-
-    NAMED = "annotation"
-    NAMESPACE = "namespace"
-    CLUSTER = "cluster"
-    BUILT_IN = "built-in"
-
-
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """The policy that a workload follows, its origin, and a message if another one was meant."""
@@ -337,33 +329,20 @@ def resolve(
 ) -> Resolved:
     """Return the policy of a workload in a namespace, which may name one; never raises.
 
-    The named policy is looked up in the workload's namespace, then in the operator's. If there is
-    none, or none is named, the policy `default` of the first, then of the second namespace applies,
-    and finally the built-in one.
+    It is the one that `find_policy` finds, else the built-in one.
     """
-    wanted = (name or "").strip()
-    for place in (namespace, operator_namespace):
-        if wanted and (found := policies.get((place, wanted))):
-            return Resolved(found, PolicyOrigin.NAMED, _fault_of(found))
-    resolved = _default(policies, namespace, operator_namespace)
-    if not wanted:
-        return resolved
-    places = sorted({namespace, operator_namespace})
+    found = find_policy(policies, namespace, name, operator_namespace)
+    policy = found.policy or BUILT_IN
+    fault = _fault_of(policy)
+    if not found.is_named_missing:
+        return Resolved(policy, found.origin, fault)
+    wanted, places = (name or "").strip(), sorted({namespace, operator_namespace})
     close = near(wanted, {known for place, known in list(policies) if place in places})
     missing = (
         f"there is no GreenPolicy {quoted(wanted)} in namespace {' or '.join(places)}{close}: "
-        f"{resolved.policy.title} applies instead"
+        f"{policy.title} applies instead"
     )
-    fault = f"{missing}; {resolved.fault}" if resolved.fault else missing
-    return Resolved(resolved.policy, resolved.origin, fault)
-
-
-def _default(policies: Policies, namespace: str, operator_namespace: str) -> Resolved:
-    for place in (namespace, operator_namespace):
-        if found := policies.get((place, DEFAULT_NAME)):
-            origin = PolicyOrigin.CLUSTER if place == operator_namespace else PolicyOrigin.NAMESPACE
-            return Resolved(found, origin, _fault_of(found))
-    return Resolved(BUILT_IN, PolicyOrigin.BUILT_IN)
+    return Resolved(policy, found.origin, f"{missing}; {fault}" if fault else missing)
 
 
 def _fault_of(policy: GreenPolicy) -> str | None:

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from greensched_core.errors import BadInput
-from greensched_operator.objects.custom_fields import (
+from greensched_core.custom_resources.fields import (
     FieldDefinition,
     SchemaRule,
     as_read,
@@ -24,6 +23,7 @@ from greensched_operator.objects.custom_fields import (
     number,
     text,
 )
+from greensched_core.errors import BadInput
 from greensched_operator.objects.resource_fields import decoded_object, read_meta
 
 MOST_WATTS = 1e6

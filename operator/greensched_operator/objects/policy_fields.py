@@ -1,10 +1,8 @@
-"""Kinds of some fields of a GreenPolicy: weights, carbon limit, budget amounts, and a bundle."""
+"""Kinds of some fields of a GreenPolicy: carbon limit, budget amounts, and a bundle."""
 
 from dataclasses import dataclass
 
-from greensched_core.errors import BadInput
-from greensched_core.quoting import quoted
-from greensched_operator.objects.custom_fields import (
+from greensched_core.custom_resources.fields import (
     FieldKind,
     SchemaRule,
     custom_field,
@@ -13,54 +11,12 @@ from greensched_operator.objects.custom_fields import (
     plain,
     text,
 )
-from greensched_policies.encoding.weights import NO_CARBON_LIMIT, NOT_ABOVE_NOW, Weights
+from greensched_core.errors import BadInput
+from greensched_core.quoting import quoted
+from greensched_policies.encoding.weights import NO_CARBON_LIMIT, NOT_ABOVE_NOW
 
-MOST_WEIGHT = 1e6  # above it, rounding would lose the other weights
 MOST_PRICE = 1_000_000  # of a tonne of CO2e, in the currency of the zone's price
 MOST_AMOUNT = 1e15  # of a budget, in kWh and kg: more than all of humanity uses
-
-_WEIGHT = number(
-    MOST_WEIGHT,
-    f"ratio, 0 to {MOST_WEIGHT:.0f}",
-    SchemaRule("self >= 0.0", "a weight cannot be negative; 0 leaves its part out"),
-    SchemaRule(
-        f"self <= {MOST_WEIGHT:.1f}",
-        f"a weight must be at most {MOST_WEIGHT:.0f}; only the ratio matters, so scale all weights "
-        "down",
-    ),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class WeightFields:
-    """How much each counts in the choice of a start."""
-
-    cost: float = custom_field(
-        "cost", _WEIGHT, "Weight of energy, as money at the grid's price.", default=1
-    )
-    carbon: float = custom_field("carbon", _WEIGHT, "Weight of carbon.", default=1)
-    performance: float = custom_field(
-        "performance", _WEIGHT, "Weight of waiting and of slowness.", default=0.1
-    )
-
-
-def _weights(found: WeightFields, where: str) -> Weights:
-    weights = Weights(found.cost, found.carbon, found.performance)
-    if not any(weights):
-        raise BadInput(f"{where}: all are zero, so all starts would be equal; set one above 0")
-    return weights
-
-
-WEIGHTS = group(
-    WeightFields,
-    _weights,
-    SchemaRule(
-        "!has(self.cost) || self.cost > 0.0 || !has(self.carbon) || self.carbon > 0.0 "
-        "|| !has(self.performance) || self.performance > 0.0",
-        "weights are all zero, so all starts would be equal; set at least one above 0",
-    ),
-)
-
 
 _GRAMS_PER_TONNE = 1e6
 _LIMIT_PRICES = {"not-above-now": NOT_ABOVE_NOW, "none": NO_CARBON_LIMIT}

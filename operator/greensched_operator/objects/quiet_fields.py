@@ -3,9 +3,9 @@
 import re
 from zoneinfo import ZoneInfo
 
+from greensched_core.custom_resources.fields import FieldKind, SchemaRule, many, plain
 from greensched_core.errors import BadInput
 from greensched_core.quoting import near, quoted
-from greensched_operator.objects.custom_fields import FieldKind, SchemaRule, many, plain
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # in the order of date.weekday()
 EVERY_DAY = frozenset(range(len(DAYS)))

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from greensched_core.custom_resources.fields import SchemaRule, custom_field, group, many
 from greensched_core.errors import BadInput
-from greensched_operator.objects.custom_fields import SchemaRule, custom_field, group, many
 from greensched_operator.objects.quiet_fields import BEGIN, END, EVERY_DAY, SOME_DAYS, ZONE
 
 MOST_WINDOWS = 20

@@ -6,10 +6,7 @@ from typing import Any
 
 import msgspec
 
-from greensched_core.durations import parse_duration
-from greensched_core.errors import BadInput
-from greensched_core.signals.steps import SignalKind
-from greensched_operator.objects.custom_fields import (
+from greensched_core.custom_resources.fields import (
     FieldDefinition,
     FieldKind,
     SchemaRule,
@@ -20,6 +17,9 @@ from greensched_operator.objects.custom_fields import (
     plain,
     text,
 )
+from greensched_core.durations import parse_duration
+from greensched_core.errors import BadInput
+from greensched_core.signals.steps import SignalKind
 from greensched_operator.providers.catalogue import Provider, parse_provider
 
 KINDS: tuple[SignalKind, ...] = ("carbon", "price")

@@ -13,13 +13,14 @@ from prometheus_client import CollectorRegistry
 
 from greensched_core import labels
 from greensched_core.clock import Clock, ManualClock
+from greensched_core.custom_resources.policy_lookup import PolicyOrigin
 from greensched_core.ledger_records import LedgerRecord, What
 from greensched_operator.controller.arrivals import Arrivals
 from greensched_operator.controller.outputs import Outputs
 from greensched_operator.controller.recording import Recorder
 from greensched_operator.holding.judging import HoldRules, ReleaseNow
 from greensched_operator.objects.cron_jobs import CronJob
-from greensched_operator.objects.green_policy import Mode, PolicyOrigin, Resolved
+from greensched_operator.objects.green_policy import Mode, Resolved
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.budgets import Budgets

@@ -7,6 +7,7 @@ import pytest
 
 from greensched_core import labels
 from greensched_core.clock import ManualClock
+from greensched_core.custom_resources.policy_lookup import PolicyOrigin
 from greensched_core.ledger_records import LedgerRecord, What
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.units import JOULES_PER_KWH
@@ -17,7 +18,6 @@ from greensched_operator.objects.green_policy import (
     BudgetPeriod,
     GreenPolicy,
     Mode,
-    PolicyOrigin,
     Resolved,
 )
 from greensched_operator.objects.release_patch import ReleaseReason

@@ -2,7 +2,8 @@
 
 import pytest
 
-from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, PolicyOrigin, resolve
+from greensched_core.custom_resources.policy_lookup import PolicyOrigin
+from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, resolve
 
 POLICIES = {
     (namespace, name): GreenPolicy(namespace, name)

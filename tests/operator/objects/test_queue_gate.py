@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from greensched_core import labels
 from greensched_core.clock import ManualClock
-from greensched_operator.objects.green_policy import PolicyOrigin, Resolved
+from greensched_core.custom_resources.policy_lookup import PolicyOrigin
+from greensched_operator.objects.green_policy import Resolved
 from greensched_operator.objects.queue_gate import GATED_BY, is_ours_in, with_ours, without_ours
 from greensched_operator.objects.release_patch import JSON_PATCH, ReleaseReason, release_patch
 from greensched_operator.objects.workloads import Work

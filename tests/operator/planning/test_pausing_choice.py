@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core import labels
+from greensched_core.custom_resources.policy_lookup import PolicyOrigin
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.controller.pauser import RunTimes
 from greensched_operator.holding.judging import HoldRules, MayWait, judge
@@ -17,7 +18,6 @@ from greensched_operator.objects.green_policy import (
     GreenPolicy,
     Mode,
     PauseLimits,
-    PolicyOrigin,
     Resolved,
 )
 from greensched_operator.objects.job_power_profile import JobPowerProfile, parse

@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core import labels
+from greensched_core.custom_resources.policy_lookup import PolicyOrigin
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
 from greensched_operator.objects.cron_jobs import read_cron_job
-from greensched_operator.objects.green_policy import GreenPolicy, Mode, PolicyOrigin, Resolved
+from greensched_operator.objects.green_policy import GreenPolicy, Mode, Resolved
 from greensched_operator.objects.queue_gate import GATED_BY, KUEUE_QUEUE
 from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.webhook.admission import (

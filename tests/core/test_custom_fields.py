@@ -7,8 +7,7 @@ import pytest
 import yaml
 
 from docs.custom_resources import SPECS, Resource, definition, resource_tables, schema_of
-from greensched_core.errors import BadInput
-from greensched_operator.objects.custom_fields import (
+from greensched_core.custom_resources.fields import (
     FieldDefinition,
     FieldKind,
     SchemaRule,
@@ -24,6 +23,7 @@ from greensched_operator.objects.custom_fields import (
     reader_of,
     text,
 )
+from greensched_core.errors import BadInput
 
 
 @dataclass(frozen=True, slots=True)
