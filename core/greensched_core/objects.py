@@ -55,6 +55,7 @@ class PodAnnotations(msgspec.Struct):
     """Our annotations that placement reads; all others are skipped."""
 
     runtime: str | None = msgspec.field(default=None, name=labels.RUNTIME)
+    policy: str | None = msgspec.field(default=None, name=labels.POLICY)
 
 
 class OwnerReference(msgspec.Struct):

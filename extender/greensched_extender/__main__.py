@@ -15,7 +15,7 @@ from prometheus_client import disable_created_metrics
 
 from greensched_core.api_paths import BOUND_AND_RUNNING, CRON_JOBS, JOBS, NODES, PODS
 from greensched_core.clock import Clock
-from greensched_core.declared_runtimes import DeclaredRuntimes, OwnerObject, OwnerRuntimes
+from greensched_core.declarations import Declarations, OwnerDeclarations, OwnerObject
 from greensched_core.errors import BadInput, TaskEnded
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.lateness import say_when_late
@@ -34,6 +34,7 @@ from greensched_extender.app import Health, explain_app, extender_app
 from greensched_extender.decisions import Decisions
 from greensched_extender.explain import Explanations
 from greensched_extender.gauges import Gauges, WatchesHealth
+from greensched_extender.green_policies import GREEN_POLICIES, GreenPolicies, decode_policy
 from greensched_extender.grid import OutlookCache
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.policy_choice import PolicyChoice, PolicySettings
@@ -90,10 +91,11 @@ class Process:
             settings.gpu_ratio,
             settings.empty_nodes_sleep,
             settings.default_runtime_s,
-            Weights(settings.weight_cost, settings.weight_carbon, settings.weight_performance),
         )
-        self.runtimes = DeclaredRuntimes()
+        self.policies = self._green_policies()
+        self.declarations = Declarations()
         self._watches(client)
+        self.known = self._knowledge()
         self.extender = self._extender(client)
         self._reader = PowerReader(
             PrometheusApi(http, settings.prometheus_url, timeout_s=settings.prometheus_timeout_s),
@@ -105,6 +107,23 @@ class Process:
         """Return the CPU cores of a node in the snapshot; None for other nodes."""
         report = self.snapshot.report(node_name)
         return report.node.cpu_cores if report and report.node else None
+
+    def _green_policies(self) -> GreenPolicies:
+        settings, metrics = self._settings, self.metrics
+        return GreenPolicies(
+            Weights(settings.weight_cost, settings.weight_carbon, settings.weight_performance),
+            settings.policy_namespace,
+            lambda part: metrics.policy_faults.labels(part).inc(),
+        )
+
+    def _knowledge(self) -> Knowledge:
+        return Knowledge(
+            self.snapshot,
+            self.watches.snapshot_age_s,
+            self.grid,
+            self.declarations,
+            self.policies,
+        )
 
     def _policy_choice(self) -> PolicyChoice:
         settings, metrics = self._settings, self.metrics
@@ -147,8 +166,9 @@ class Process:
         self._grid_signals = Watch(
             client, GRID_SIGNALS, decode_signal, SignalSink(self.signals, clock), clock
         )
-        self._jobs = self._owners_watch(client, JOBS, self.runtimes.jobs)
-        self._cron_jobs = self._owners_watch(client, CRON_JOBS, self.runtimes.cron_jobs)
+        self._jobs = self._owners_watch(client, JOBS, self.declarations.jobs)
+        self._cron_jobs = self._owners_watch(client, CRON_JOBS, self.declarations.cron_jobs)
+        self._policies = Watch(client, GREEN_POLICIES, decode_policy, self.policies, clock)
         self.watches = WatchesHealth(
             clock,
             needed={"nodes": self._nodes.health, "pods": self._pods.health},
@@ -156,11 +176,12 @@ class Process:
                 "gridsignals": self._grid_signals.health,
                 "jobs": self._jobs.health,
                 "cronjobs": self._cron_jobs.health,
+                "greenpolicies": self._policies.health,
             },
         )
 
     def _owners_watch(
-        self, client: ApiClient, path: str, sink: OwnerRuntimes
+        self, client: ApiClient, path: str, sink: OwnerDeclarations
     ) -> Watch[OwnerObject]:
         return Watch(client, path, msgspec.json.Decoder(OwnerObject).decode, sink, self._clock)
 
@@ -173,7 +194,7 @@ class Process:
                 settings.filter_enabled,
                 settings.snapshot_max_age_s,
             ),
-            Knowledge(self.snapshot, self.watches.snapshot_age_s, self.grid, self.runtimes),
+            self.known,
             choice=self.choice,
             decisions=self.decisions,
             metrics=self.metrics,
@@ -221,8 +242,7 @@ class Process:
             clock=self._clock,
         )
         explanations = Explanations(
-            snapshot=self.snapshot,
-            grid=self.grid,
+            known=self.known,
             choice=self.choice,
             decisions=self.decisions,
             assumptions=self.assumptions,
@@ -251,6 +271,7 @@ class Process:
             "gridsignals": self._grid_signals.run(),
             "jobs": self._jobs.run(),
             "cronjobs": self._cron_jobs.run(),
+            "greenpolicies": self._policies.run(),
             "memory": settle_memory(self.watches),
             "provisional": keep_provisional(self.snapshot),
             "bundle": keep_bundle(self.choice, self.metrics),

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from greensched_core.state import Workload
 from greensched_core.units import KWH_PER_MWH, kwh_from_joules
+from greensched_extender.green_policies import PodWeights
 from greensched_extender.grid import RunOutlook, ZoneNow, render_zone
 from greensched_extender.rows import NO_ROW
 from greensched_extender.scoring import Appraisal
@@ -33,6 +34,7 @@ class Decision:
     """One answer to /prioritize; the arrays have one entry per known node offered."""
 
     workload: Workload
+    by: PodWeights
     decided_at: float  # seconds since the epoch
     runtime_s: float
     offered: int
@@ -206,6 +208,8 @@ def render(decision: Decision) -> dict[str, Any]:
         "decidedAt": decision.decided_at,
         "policy": decision.policy,
         "bundle": decision.bundle or None,
+        "weights": decision.by.weights._asdict(),
+        "weightsFrom": decision.by.source,
         "fallbackReason": decision.fallback or None,
         "snapshotAgeSeconds": decision.snapshot_age_s,
         "offered": decision.offered,

@@ -6,10 +6,11 @@ from typing import Any
 from greensched_core.clock import Clock
 from greensched_core.state import Node
 from greensched_extender.decisions import Decisions, render
-from greensched_extender.grid import OutlookCache, ZoneNow, render_zone
+from greensched_extender.grid import ZoneNow, render_zone
 from greensched_extender.policy_choice import PolicyChoice
 from greensched_extender.scoring import ScoringAssumptions
-from greensched_extender.snapshot import NodeReport, Snapshot
+from greensched_extender.service import Knowledge
+from greensched_extender.snapshot import NodeReport
 from greensched_extender.why import why
 
 _MOST_DECISIONS = 5  # of one pod, the latest; each may list thousands of nodes
@@ -21,16 +22,16 @@ class Explanations:
     def __init__(
         self,
         *,
-        snapshot: Snapshot,
-        grid: OutlookCache,
+        known: Knowledge,
         choice: PolicyChoice,
         decisions: Decisions,
         assumptions: ScoringAssumptions,
         watches: Callable[[], Mapping[str, Any]],
         clock: Clock,
     ) -> None:
-        self._snapshot = snapshot
-        self._grid = grid
+        self._snapshot = known.snapshot
+        self._grid = known.grid
+        self._policies = known.policies
         self._choice = choice
         self._decisions = decisions
         self._assumptions = assumptions
@@ -38,12 +39,9 @@ class Explanations:
         self._clock = clock
 
     def decisions(self, namespace: str, name: str) -> list[dict[str, Any]]:
-        """Return the latest decisions on a pod, the latest first, each with an explaining sentence.
-
-        The weights are the current ones, since decisions do not record them.
-        """
-        found = self._decisions.of(namespace, name)[:_MOST_DECISIONS]
-        return [self._explained(render(one)) for one in found]
+        """Return the latest decisions on a pod, the latest first, each with its reason in words."""
+        found = map(render, self._decisions.of(namespace, name)[:_MOST_DECISIONS])
+        return [{**decision, "why": why(decision)} for decision in found]
 
     def nodes(self) -> list[dict[str, Any]]:
         """Return the assumed state of each node, sorted by name."""
@@ -61,7 +59,9 @@ class Explanations:
         assumed = self._assumptions
         return {
             **self._choice.describe(),
-            "weights": self._weights(),
+            "weights": self._policies.of_settings.weights._asdict(),
+            "weightsFrom": self._policies.of_settings.source,
+            "unreadablePolicies": self._policies.faults(),
             "assumptions": {
                 "utilisationRatio": assumed.utilisation_ratio,
                 "gpuRatio": assumed.gpu_ratio,
@@ -71,18 +71,6 @@ class Explanations:
             "zones": [render_zone(signal) for signal in self._signals().values()],
             "watches": dict(self._watches()),
             "decisionsKept": len(self._decisions),
-        }
-
-    def _explained(self, decision: Mapping[str, Any]) -> dict[str, Any]:
-        weighted = {"weights": self._weights(), **decision}
-        return {**weighted, "why": why(weighted)}
-
-    def _weights(self) -> dict[str, float]:
-        weights = self._assumptions.weights
-        return {
-            "cost": weights.cost,
-            "carbon": weights.carbon,
-            "performance": weights.performance,
         }
 
     def _signals(self) -> dict[str, ZoneNow]:

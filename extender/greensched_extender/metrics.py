@@ -46,7 +46,17 @@ class Fallback(StrEnum):
     NO_CARBON = "no_carbon"  # a candidate's zone has no carbon intensity
     NO_PRICE = "no_price"  # a candidate's zone has no price
     UNREADABLE_POD = "unreadable_pod"  # a quantity or annotation of the pod counts as absent
+    NO_POLICIES = "no_policies"  # GreenPolicies are not listed yet, or cannot be: settings' weights
+    UNKNOWN_POLICY = "unknown_policy"  # the pod names one that does not exist: the next applies
+    UNREADABLE_POLICY = "unreadable_policy"  # its last good version counts, else the settings
     EXCEPTION = "exception"  # an internal error: equal scores, or all nodes pass
+
+
+class PolicyFault(StrEnum):
+    """What of a GreenPolicy could not be read."""
+
+    SPEC = "spec"
+    WEIGHTS = "weights"
 
 
 class BundleLoad(StrEnum):
@@ -63,6 +73,7 @@ STAGES = {
     "snapshot": (Fallback.NOT_SYNCED, Fallback.STALE),
     "signal": (Fallback.NO_CARBON, Fallback.NO_PRICE),
     "pod": (Fallback.UNREADABLE_POD,),
+    "policy": (Fallback.NO_POLICIES, Fallback.UNKNOWN_POLICY, Fallback.UNREADABLE_POLICY),
     "handler": (Fallback.EXCEPTION,),
 }
 _STAGE_OF = {reason: stage for stage, reasons in STAGES.items() for reason in reasons}
@@ -172,6 +183,18 @@ class ExtenderMetrics:
             "reason",
         )
         self.bundle_loads = self._counter("bundle_loads", "Bundles read, by outcome.", "outcome")
+        self.policy_faults = self._counter(
+            "policy_faults", "Versions of GreenPolicies that could not be read, by part.", "part"
+        )
+        self._define_signals()
+        self.task_failures = self._counter(
+            "task_failures",
+            "Failed background tasks, by task; requests were still answered.",
+            "task",
+        )
+        self._start_at_zero()
+
+    def _define_signals(self) -> None:
         self.signal_age = self._gauge(
             "signal_age_seconds", "Age of a zone's newest value.", "zone", "kind"
         )
@@ -188,12 +211,6 @@ class ExtenderMetrics:
         self.prometheus_failures = self._counter(
             "prometheus_failures", "Queries to Prometheus that failed."
         )
-        self.task_failures = self._counter(
-            "task_failures",
-            "Failed background tasks, by task; requests were still answered.",
-            "task",
-        )
-        self._start_at_zero()
 
     def _start_at_zero(self) -> None:
         """Create every label value before its first count, so that alerts see the increase."""
@@ -205,6 +222,8 @@ class ExtenderMetrics:
             self.bundle_loads.labels(outcome)
         for fault in GridFault:
             self.signal_faults.labels(fault)
+        for part in PolicyFault:
+            self.policy_faults.labels(part)
         for kind in get_args(SignalKind):
             for step in Step:
                 self.signal_steps.labels(kind, step)

@@ -33,7 +33,6 @@ class ScoringAssumptions:
     gpu_ratio: float
     empty_nodes_sleep: bool
     default_runtime_s: float
-    weights: Weights
 
     def runtime_s(self, workload: Workload) -> float:
         """Return how long a workload is expected to run, seconds on the reference core."""
@@ -77,6 +76,7 @@ def appraise(
     means: ZoneMeans,
     assumptions: ScoringAssumptions,
     guard: WhereGuard,
+    weights: Weights,
 ) -> Appraisal:
     """Return cost and score of `workload` on each of the known nodes `rows` (none is NO_ROW).
 
@@ -101,7 +101,7 @@ def appraise(
         assumptions.empty_nodes_sleep,
     )
     cost = placement_cost(nodes, request, zones, model)
-    observed = encode_where(nodes, request, zones, cost, model, assumptions.weights)
+    observed = encode_where(nodes, request, zones, cost, model, weights)
     answer = guard.answer(observed.nodes, observed.context)
     scores = spread_scores(answer.relative_cost[0])
     return Appraisal(rows, cost, carbon_is_guessed[0], price_is_guessed[0], answer, scores)

@@ -5,12 +5,13 @@ The work up to the reply is synchronous and uses one frozen view.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import structlog
 
 from greensched_core.clock import Clock
-from greensched_core.declared_runtimes import DeclaredRuntimes
+from greensched_core.declarations import Declarations, Declared
 from greensched_core.errors import BadInput
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.objects import Amounts, PodObject, workload_of
@@ -19,11 +20,12 @@ from greensched_extender import protocol
 from greensched_extender.binding import bind
 from greensched_extender.decisions import Decisions, remember
 from greensched_extender.filtering import one_of_the_best, over_budget
-from greensched_extender.grid import OutlookCache
+from greensched_extender.green_policies import GreenPolicies, PodWeights
+from greensched_extender.grid import OutlookCache, RunOutlook
 from greensched_extender.metrics import RULE_FAILED, ExtenderMetrics, Fallback, RequestOutcome
 from greensched_extender.offered import Offered
 from greensched_extender.policy_choice import ONNX, PolicyChoice
-from greensched_extender.rows import NO_ROW
+from greensched_extender.rows import NO_ROW, Rows
 from greensched_extender.scoring import Appraisal, ScoringAssumptions, appraise, reply
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.view import View
@@ -55,12 +57,24 @@ class AnswerSettings:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Known state of the cluster: nodes and pods, the grid, and runtimes that owners give."""
+    """Known state of the cluster: nodes and pods, the grid, what owners declare, policies."""
 
     snapshot: Snapshot
     snapshot_age_s: Callable[[], float | None]  # None: the first lists are not done
     grid: OutlookCache
-    runtimes: DeclaredRuntimes
+    declarations: Declarations
+    policies: GreenPolicies
+
+
+class _Asked(NamedTuple):
+    """A pod to be scored, and what its decision rests on besides the nodes."""
+
+    workload: Workload
+    by: PodWeights
+    now: float
+    runtime_s: float
+    outlook: RunOutlook
+    snapshot_age_s: float
 
 
 class Extender:
@@ -81,7 +95,8 @@ class Extender:
         self._snapshot = known.snapshot
         self._snapshot_age_s = known.snapshot_age_s
         self._grid = known.grid
-        self._runtimes = known.runtimes
+        self._declarations = known.declarations
+        self._policies = known.policies
         self._choice = choice
         self._decisions = decisions
         self._metrics = metrics
@@ -151,7 +166,8 @@ class Extender:
             return ExtenderReply(
                 200, protocol.equal_scores(offered.names), RequestOutcome.ABSTAINED
             )
-        workload = self._read(pod)
+        declared = self._declarations.of(pod)
+        workload = self._read(pod, declared)
         self._snapshot.withdraw(workload.uid)
         view = self._snapshot.view()
         rows = offered.rows(view.names)
@@ -166,11 +182,30 @@ class Extender:
             return ExtenderReply(
                 200, protocol.equal_scores(offered.names), RequestOutcome.ABSTAINED
             )
+        asked = self._asked(workload, declared, view, age_s)
+        appraisal = self._appraise(asked, view, known)
+        self._snapshot.expect(workload.uid, appraisal.best_row, _amounts(workload))
+        self._remember(asked, unknown, view, appraisal)
+        body = reply(rows, appraisal, view.names.entries, unknown)
+        return ExtenderReply(200, body, RequestOutcome.OK)
+
+    def _asked(self, workload: Workload, declared: Declared, view: View, age_s: float) -> _Asked:
         now, runtime_s = self._clock.now(), self._settings.assumptions.runtime_s(workload)
         outlook = self._grid.outlook(view.facts.zones, now, runtime_s)
-        guard = self._choice.guard
+        chosen = self._policies.of(workload.namespace, declared.policy)
+        if chosen.fallback is not None:
+            self._metrics.fallback(chosen.fallback)
+        return _Asked(workload, chosen.by, now, runtime_s, outlook, age_s)
+
+    def _appraise(self, asked: _Asked, view: View, rows: Rows) -> Appraisal:
         appraisal = appraise(
-            view, known, workload, outlook.means, self._settings.assumptions, guard
+            view,
+            rows,
+            asked.workload,
+            asked.outlook.means,
+            self._settings.assumptions,
+            self._choice.guard,
+            asked.by.weights,
         )
         if appraisal.carbon_is_guessed.any():
             self._metrics.fallback(Fallback.NO_CARBON)
@@ -179,36 +214,27 @@ class Extender:
         if appraisal.answer.answered_by == "none":
             self._metrics.guard_fallbacks.labels(RULE_FAILED).inc()
         if self._settings.filter_enabled:
-            appraisal = one_of_the_best(view, appraisal, workload.uid)
-        self._snapshot.expect(workload.uid, appraisal.best_row, _amounts(workload))
-        self._remember(workload, unknown, view, appraisal, age_s, now, runtime_s)
-        body = reply(rows, appraisal, view.names.entries, unknown)
-        return ExtenderReply(200, body, RequestOutcome.OK)
+            return one_of_the_best(view, appraisal, asked.workload.uid)
+        return appraisal
 
     def _remember(
-        self,
-        workload: Workload,
-        unknown: list[str],
-        view: View,
-        appraisal: Appraisal,
-        age_s: float,
-        now: float,
-        runtime_s: float,
+        self, asked: _Asked, unknown: list[str], view: View, appraisal: Appraisal
     ) -> None:
-        bound_to = self._snapshot.node_of(workload.uid)
+        bound_to = self._snapshot.node_of(asked.workload.uid)
         bundle = self._choice.bundle if appraisal.answer.answered_by == ONNX else None
         self._decisions.add(
             remember(
                 appraisal,
                 view.facts.zone_of,
-                workload=workload,
-                decided_at=now,
-                runtime_s=runtime_s,
+                workload=asked.workload,
+                by=asked.by,
+                decided_at=asked.now,
+                runtime_s=asked.runtime_s,
                 offered=appraisal.rows.size + len(unknown),
                 unknown=tuple(name[:_LONGEST_NAME] for name in unknown[:_SOME_UNKNOWN]),
                 unknown_count=len(unknown),
-                snapshot_age_s=age_s,
-                outlook=self._grid.outlook(view.facts.zones, now, runtime_s),
+                snapshot_age_s=asked.snapshot_age_s,
+                outlook=asked.outlook,
                 names=view.names.by_row,
                 names_bytes=view.names.by_row_bytes,
                 bundle=bundle.card.name if bundle else "",
@@ -230,7 +256,7 @@ class Extender:
     ) -> ExtenderReply:
         if self._fresh_age_s() is None:
             return ExtenderReply(200, protocol.all_pass(args), RequestOutcome.ABSTAINED)
-        workload = self._read(pod)
+        workload = self._read(pod, self._declarations.of(pod))
         self._snapshot.withdraw(workload.uid)
         view = self._snapshot.view()
         refused = over_budget(view, names, workload, self._settings.assumptions)
@@ -245,8 +271,8 @@ class Extender:
             200, protocol.some_pass(args, names, passed, refused), RequestOutcome.OK
         )
 
-    def _read(self, pod: PodObject) -> Workload:
-        workload = workload_of(pod, self._runtimes.of(pod))
+    def _read(self, pod: PodObject, declared: Declared) -> Workload:
+        workload = workload_of(pod, declared.runtime)
         if workload.faults:
             self._metrics.fallback(Fallback.UNREADABLE_POD)
             log.debug("pod has faults", pod=f"{workload.namespace}/{workload.name}",

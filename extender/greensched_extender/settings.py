@@ -58,9 +58,19 @@ class ExtenderSettings(ClusterSettings):
         default="weighted-cost",
         description="Rule that scores when the model is late, broken or absent.",
     )
-    weight_cost: Weight = Field(default=1.0, description="Weight of money in the policy.")
-    weight_carbon: Weight = Field(default=1.0, description="Weight of carbon in the policy.")
-    weight_performance: Weight = Field(default=0.1, description="Weight of runtime in the policy.")
+    weight_cost: Weight = Field(
+        default=1.0,
+        description="Weight of money, for pods that follow no GreenPolicy; a GreenPolicy has its "
+        "own weights.",
+    )
+    weight_carbon: Weight = Field(default=1.0, description="Weight of carbon, for the same pods.")
+    weight_performance: Weight = Field(
+        default=0.1, description="Weight of runtime, for the same pods."
+    )
+    policy_namespace: str = Field(
+        default="greensched",
+        description="The operator's namespace: its GreenPolicies apply to the whole cluster.",
+    )
     model_budget_ms: Positive = Field(
         default=20.0,
         description="Milliseconds the model may take for one decision, far below kube-scheduler's "

@@ -68,6 +68,7 @@ def decision() -> dict[str, Any]:
         },
         "decidedAt": 1_800_000_000.0, "policy": "onnx", "bundle": "prior", "fallbackReason": None,
         "weights": {"cost": 1.0, "carbon": 1.0, "performance": 0.1},
+        "weightsFrom": "GreenPolicy team/default",
         "why": "clean was the cheapest of 2.",
         "snapshotAgeSeconds": 0.1, "offered": 2, "unknownNodes": {"count": 0, "some": []},
         "zones": [

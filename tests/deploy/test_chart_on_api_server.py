@@ -137,6 +137,8 @@ def test_each_account_may_do_what_it_needs_and_no_more(kubectl: Kubectl) -> None
         ("extender", "watch", "nodes", (), True),
         ("extender", "list", "pods", ("-A",), True),
         ("extender", "watch", "gridsignals.greensched.io", (), True),
+        ("extender", "watch", "greenpolicies.greensched.io", ("-A",), True),
+        ("extender", "patch", "greenpolicies.greensched.io", HERE, False),
         ("extender", "watch", "jobs.batch", ("-A",), True),
         ("extender", "list", "cronjobs.batch", ("-A",), True),
         ("extender", "get", "jobs.batch", HERE, False),

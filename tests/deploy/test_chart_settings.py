@@ -18,7 +18,8 @@ Render = Callable[..., Objects]
 SET_BY_THE_CHART = {
     *{"listen_host", "listen_port", "kubeconfig", "serviceaccount_dir", "scheduler_names"},
     *{"tls_cert_file", "tls_key_file", "tls_client_ca_file", "static_zones_file", "bundle"},
-    *{"filter_enabled", "bind_enabled", "pod_name", "pod_namespace", "pod_uid"},
+    *{"filter_enabled", "bind_enabled", "policy_namespace"},
+    *{"pod_name", "pod_namespace", "pod_uid"},
     *{"clock_rate", "clock_anchor_wall_s", "clock_anchor_sim_s"},  # for tests and replays alone
 }
 

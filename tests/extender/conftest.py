@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from greensched_core.clock import ManualClock
-from greensched_core.declared_runtimes import DeclaredRuntimes
+from greensched_core.declarations import Declarations
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.steps import SignalState, Step, ZoneSignal
 from greensched_core.state import Node
 from greensched_core.testing import make_node
 from greensched_extender.decisions import Decisions
 from greensched_extender.explain import Explanations
+from greensched_extender.green_policies import GreenPolicies
 from greensched_extender.grid import OutlookCache
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.policy_choice import PolicyChoice, PolicySettings
@@ -26,6 +27,9 @@ from greensched_extender.snapshot import Snapshot
 from greensched_policies.encoding.weights import Weights
 
 NOW = 1_800_000_000.0
+CARBON: dict[str, float | None] = {"DE": 400.0, "FR": 50.0, "PL": 700.0}
+PRICE: dict[str, float | None] = {"DE": 80.0, "FR": 60.0, "PL": 100.0}
+WEIGHTS = Weights(1.0, 1.0, 0.1)  # of the settings
 
 
 @dataclass
@@ -38,9 +42,8 @@ class World:
     metrics: ExtenderMetrics
     choice: PolicyChoice
     assumptions: ScoringAssumptions
-    grid: OutlookCache
+    known: Knowledge
     extender: Extender
-    runtimes: DeclaredRuntimes
     carbon: dict[str, float | None]
     price: dict[str, float | None]
     age_s: list[float | None] = field(default_factory=lambda: [0.0])
@@ -66,8 +69,7 @@ class World:
 
     def explanations(self) -> Explanations:
         return Explanations(
-            snapshot=self.snapshot,
-            grid=self.grid,
+            known=self.known,
             choice=self.choice,
             decisions=self.decisions,
             assumptions=self.assumptions,
@@ -148,13 +150,12 @@ def make_world(
     decisions_max_bytes: int = 1 << 20,
     binder: ApiClient | None = None,
     empty_nodes_sleep: bool = False,
+    weights: Weights = WEIGHTS,
+    policies_are_listed: bool = True,
 ) -> World:
-    clock = ManualClock(NOW)
-    metrics = ExtenderMetrics()
-    carbon: dict[str, float | None] = {"DE": 400.0, "FR": 50.0, "PL": 700.0}
-    price: dict[str, float | None] = {"DE": 80.0, "FR": 60.0, "PL": 100.0}
+    clock, metrics = ManualClock(NOW), ExtenderMetrics()
+    carbon, price = dict(CARBON), dict(PRICE)
     age_s: list[float | None] = [0.0]
-
     snapshot = Snapshot(clock, utilisation_ratio=0.5, default_pue=1.2, provisional_ttl_s=10.0)
     choice = PolicyChoice(
         PolicySettings(policy, bundle, "weighted-cost", 10.0),
@@ -162,13 +163,15 @@ def make_world(
         count=lambda reason: metrics.guard_fallbacks.labels(reason.value).inc(),
         count_load=lambda outcome: metrics.bundle_loads.labels(outcome).inc(),
     )
-    assumptions = ScoringAssumptions(0.5, 0.6, empty_nodes_sleep, 3600.0, Weights(1.0, 1.0, 0.1))
+    assumptions = ScoringAssumptions(0.5, 0.6, empty_nodes_sleep, 3600.0)
     decisions = Decisions(decisions_max_bytes)
     grid = made_up_grid(carbon, price)
-    runtimes = DeclaredRuntimes()
+    policies = no_policies(weights, metrics, are_listed=policies_are_listed)
+    known = Knowledge(snapshot, lambda: age_s[0], grid, Declarations(), policies)
+    settings = AnswerSettings(frozenset({"greensched"}), assumptions, filter_enabled, 120.0)
     extender = Extender(
-        AnswerSettings(frozenset({"greensched"}), assumptions, filter_enabled, 120.0),
-        Knowledge(snapshot, lambda: age_s[0], grid, runtimes),
+        settings,
+        known,
         choice=choice,
         decisions=decisions,
         metrics=metrics,
@@ -176,9 +179,20 @@ def make_world(
         binder=binder,
     )
     return World(
-        clock, snapshot, decisions, metrics, choice, assumptions, grid, extender, runtimes, carbon,
-        price, age_s,
+        clock, snapshot, decisions, metrics, choice, assumptions, known, extender, carbon, price,
+        age_s,
     )  # fmt: skip
+
+
+def no_policies(weights: Weights, metrics: ExtenderMetrics, *, are_listed: bool) -> GreenPolicies:
+    """Return the GreenPolicies of a cluster without any, or before they were listed."""
+    policies = GreenPolicies(
+        weights, "system", lambda part: metrics.policy_faults.labels(part).inc()
+    )
+    policies.list_began()
+    if are_listed:
+        policies.list_ended()
+    return policies
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def verbs(world: World, wrong: dict[str, str]) -> FastAPI:
         snapshot=world.snapshot,
         watches=watches,
         choice=world.choice,
-        grid=world.grid,
+        grid=world.known.grid,
         clock=world.clock,
     )
     return extender_app(

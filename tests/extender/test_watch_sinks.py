@@ -193,7 +193,7 @@ def test_grid_signals_reach_the_outlook_and_fall_back_when_they_go(world: World)
 
 def test_an_outlook_is_looked_up_once_a_second_and_run(world: World) -> None:
     zones = ("", "DE", "FR")
-    first = world.grid.outlook(zones, 100.0, 60.0)
-    assert world.grid.outlook(zones, 100.9, 60.0) is first
-    assert world.grid.outlook(zones, 100.9, 61.0) is not first
-    assert world.grid.outlook(zones, 101.0, 60.0) is not first
+    first = world.known.grid.outlook(zones, 100.0, 60.0)
+    assert world.known.grid.outlook(zones, 100.9, 60.0) is first
+    assert world.known.grid.outlook(zones, 100.9, 61.0) is not first
+    assert world.known.grid.outlook(zones, 101.0, 60.0) is not first

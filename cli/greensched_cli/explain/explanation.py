@@ -131,7 +131,9 @@ def _policy(decision: Mapping[str, Any]) -> str:
     name = f"{decision['policy']} (bundle {bundle})" if bundle else str(decision["policy"])
     if not weights:
         return name
-    return f"{name}, weights " + ", ".join(f"{what} {_short(w)}" for what, w in weights.items())
+    whose = f" of {printable(decision['weightsFrom'])}" if decision.get("weightsFrom") else ""
+    shown = ", ".join(f"{what} {_short(weight)}" for what, weight in weights.items())
+    return f"{name}, weights {shown}{whose}"
 
 
 def _zone_rows(zones: Sequence[Mapping[str, Any]]) -> list[Row]:

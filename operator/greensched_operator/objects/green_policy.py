@@ -181,8 +181,8 @@ class GreenPolicy:
     weights: Weights = custom_field(
         "weights",
         WEIGHTS,
-        "Weights in the choice of a start; only their ratio matters, and at least one "
-        "must be above zero.",
+        "Weights in the choice of a start, and of a node; only their ratio matters, and at least "
+        "one must be above zero.",
         default={},
     )
     default_delay_s: float | None = custom_field(

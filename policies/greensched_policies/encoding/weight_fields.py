@@ -22,7 +22,7 @@ _WEIGHT = number(
 
 @dataclass(frozen=True, slots=True)
 class WeightFields:
-    """How much each counts in the choice of a start."""
+    """How much each counts in the choice of a start, and of a node."""
 
     cost: float = custom_field(
         "cost", _WEIGHT, "Weight of energy, as money at the grid's price.", default=1

@@ -28,7 +28,8 @@ def test_a_decision_is_told_with_its_reason_its_weights_and_its_bundle(
     assert done.returncode == 0, done.stderr
     assert "default/web: 4 cores, 1 GiB, 0 GPUs for 1h" in done.stdout
     assert "clean was the cheapest of 2." in done.stdout
-    assert "onnx (bundle prior), weights cost 1, carbon 1, performance 0.1" in done.stdout
+    weights = "weights cost 1, carbon 1, performance 0.1 of GreenPolicy team/default"
+    assert f"onnx (bundle prior), {weights} over" in done.stdout
     assert done.stdout.index("\nclean ") < done.stdout.index("\ndirty ")
 
 

@@ -288,11 +288,11 @@ def live(world: World, view: View, rows: Rows, job: int, now_s: float, where: st
         gpus=float(jobs.gpus[job]), runtime_s=float(jobs.estimate_s[job]),
     )  # fmt: skip
     assumptions = ScoringAssumptions(
-        world.utilisation_ratio, world.gpu_ratio, world.empty_nodes_sleep, HOUR, world.weights
+        world.utilisation_ratio, world.gpu_ratio, world.empty_nodes_sleep, HOUR
     )
     guard = Guard(rule(where), rule(where), budget_s=60.0, monotonic=lambda: 0.0, count=print)
     means = zone_means(world, view, now_s, now_s + workload.runtime_s)  # type: ignore[operator]  # it was told
-    return appraise(view, rows, workload, means, assumptions, guard)
+    return appraise(view, rows, workload, means, assumptions, guard, world.weights)
 
 
 def random_world(seed: int, jobs: int, nodes: int = 6) -> World:

@@ -5,6 +5,7 @@
 {{ $prefix }}{{ snakecase $key | upper }}: {{ ternary $value (toJson $value) (kindIs "string" $value) | quote }}
 {{- end }}
 {{ $prefix }}LISTEN_PORT: {{ .Values.extender.port | quote }}
+{{ $prefix }}POLICY_NAMESPACE: {{ .Release.Namespace | quote }}
 {{ $prefix }}SCHEDULER_NAMES: {{ list .Values.scheduler.name | toJson | quote }}
 {{ $prefix }}FILTER_ENABLED: {{ .Values.extender.powerLimits.enabled | quote }}
 {{ $prefix }}BIND_ENABLED: {{ .Values.extender.bind.enabled | quote }}
