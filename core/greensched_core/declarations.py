@@ -1,17 +1,24 @@
-"""What the annotations of a pod's Job, of the pod, or of the CronJob of its Job declare.
+"""What users, and the operator, wrote on a pod's Job, on the pod, or on the CronJob of its Job.
 
 We write nothing into a Job's template for this: see docs/decisions/0011.
 """
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
 
+from greensched_core import labels
+from greensched_core.errors import BadInput
 from greensched_core.objects import PodMeta, PodObject, declared_runtime
+from greensched_core.quoting import quoted
+from greensched_core.signals.timestamps import parse_timestamp
 
 _LONGEST_RUNTIME = 65  # characters; any longer text is an invalid duration all the same
 _LONGEST_NAME = 254  # characters; any longer text is the name of no object
+_LONGEST_ZONE = 63  # characters of a label's value
+_LONGEST_DECISION = 4096  # characters, ten times what the operator writes; cut off, it is no JSON
 
 
 class OwnerObject(msgspec.Struct):
@@ -25,6 +32,7 @@ class Declared(NamedTuple):
 
     runtime: str | None = None
     policy: str | None = None
+    decision: str | None = None  # the operator's, on work that was held
 
 
 NOTHING = Declared()
@@ -34,6 +42,59 @@ NOTHING = Declared()
 class _Owner:
     declared: Declared
     cron_job: str  # uid of the CronJob that created it, or ""
+
+
+class PlannedRun(NamedTuple):
+    """The run for which held work was released, by the operator's forecast; NaN is no data."""
+
+    zone: str
+    start_s: float  # seconds since the epoch
+    runtime_s: float  # on the reference core
+    carbon_g_per_kwh: float  # mean over the run in that zone
+    price_per_mwh: float  # mean over the run in that zone
+
+
+class _Decision(msgspec.Struct, rename="camel"):
+    zone: str = ""
+    start: str | None = None
+    runtime_seconds: float = math.nan
+    carbon_grams_per_kwh: list[float | None] = []  # of the run, then of a run now
+    price_per_mwh: list[float | None] = []
+
+
+_decode_decision = msgspec.json.Decoder(_Decision).decode
+
+
+def read_planned_run(decision: str) -> PlannedRun | None:
+    """Return the planned run in the annotation greensched.io/decision; None if it has no zone.
+
+    Raises BadInput for a text that the operator would not write.
+    """
+    try:
+        found = _decode_decision(decision)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
+        raise BadInput(f"annotation {labels.DECISION}: {fault}") from None
+    if not found.zone or found.start is None:  # no node could take it; or operators until 0.2
+        return None
+    if len(found.zone) > _LONGEST_ZONE:
+        raise BadInput(
+            f"annotation {labels.DECISION}: zone {quoted(found.zone)} is no label's value"
+        )
+    runtime_s = found.runtime_seconds
+    if not 0.0 < runtime_s < math.inf:
+        raise BadInput(f"annotation {labels.DECISION}: runtimeSeconds {runtime_s} is not above 0")
+    return PlannedRun(
+        found.zone,
+        parse_timestamp(found.start),
+        runtime_s,
+        _first(found.carbon_grams_per_kwh),
+        _first(found.price_per_mwh),
+    )
+
+
+def _first(values: list[float | None]) -> float:
+    value = values[0] if values else None
+    return math.nan if value is None or not math.isfinite(value) else value
 
 
 class OwnerDeclarations:
@@ -98,17 +159,23 @@ class Declarations:
         maker_of_job = self.cron_jobs.get(job.cron_job)
         first, last = job.declared, NOTHING if maker_of_job is None else maker_of_job.declared
         policies = (each.policy for each in (first, own, last) if each.policy is not None)
-        return Declared(first.runtime or own.runtime or last.runtime, next(policies, None))
+        return Declared(
+            first.runtime or own.runtime or last.runtime,
+            next(policies, None),
+            own.decision if first.decision is None else first.decision,
+        )
 
 
 def _declared(meta: PodMeta) -> Declared:
     found = meta.annotations
-    return NOTHING if found is None else Declared(declared_runtime(meta), found.policy)
+    if found is None:
+        return NOTHING
+    return Declared(declared_runtime(meta), found.policy, found.decision)
 
 
 def _limited(declared: Declared) -> Declared:
-    runtime, policy = declared
-    return Declared(
-        None if runtime is None else runtime[:_LONGEST_RUNTIME],
-        None if policy is None else policy[:_LONGEST_NAME],
+    longest = (_LONGEST_RUNTIME, _LONGEST_NAME, _LONGEST_DECISION)
+    cut = (
+        None if text is None else text[:most] for text, most in zip(declared, longest, strict=True)
     )
+    return Declared(*cut)

@@ -56,6 +56,7 @@ class PodAnnotations(msgspec.Struct):
 
     runtime: str | None = msgspec.field(default=None, name=labels.RUNTIME)
     policy: str | None = msgspec.field(default=None, name=labels.POLICY)
+    decision: str | None = msgspec.field(default=None, name=labels.DECISION)
 
 
 class OwnerReference(msgspec.Struct):

@@ -16,6 +16,7 @@ from greensched_extender.grid import RunOutlook, ZoneNow, render_zone
 from greensched_extender.rows import NO_ROW
 from greensched_extender.scoring import Appraisal
 from greensched_extender.why import TOO_LATE
+from greensched_extender.zone_outcome import PlannedZone
 
 Singles = npt.NDArray[np.float32]
 _OVERHEAD_BYTES = 2048  # per decision, without its arrays
@@ -35,6 +36,7 @@ class Decision:
 
     workload: Workload
     by: PodWeights
+    planned_zone: PlannedZone | None
     decided_at: float  # seconds since the epoch
     runtime_s: float
     offered: int
@@ -210,6 +212,7 @@ def render(decision: Decision) -> dict[str, Any]:
         "bundle": decision.bundle or None,
         "weights": decision.by.weights._asdict(),
         "weightsFrom": decision.by.source,
+        "plannedZone": _planned(decision),
         "fallbackReason": decision.fallback or None,
         "snapshotAgeSeconds": decision.snapshot_age_s,
         "offered": decision.offered,
@@ -219,6 +222,11 @@ def render(decision: Decision) -> dict[str, Any]:
         "outcome": _outcome(decision),
         "candidates": [_candidate(decision, place, zones) for place in order],
     }
+
+
+def _planned(decision: Decision) -> Mapping[str, Any] | None:
+    planned = decision.planned_zone
+    return None if planned is None else {"zone": planned.zone, "outcome": planned.outcome.value}
 
 
 def _outcome(decision: Decision) -> Mapping[str, Any]:

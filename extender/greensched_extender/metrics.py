@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from greensched_core.connections import Refusal
 from greensched_core.signals.grid import GridFault
 from greensched_core.signals.steps import SignalKind, Step
+from greensched_extender.zone_outcome import ZoneOutcome
 from greensched_policies.learned.guard import FallbackReason
 
 _PREFIX = "greensched_extender"
@@ -186,6 +187,12 @@ class ExtenderMetrics:
         self.policy_faults = self._counter(
             "policy_faults", "Versions of GreenPolicies that could not be read, by part.", "part"
         )
+        zones = self._counter(
+            "planned_zones",
+            "Pods scored whose start was planned in a zone, by what became of it.",
+            "outcome",
+        )
+        self._planned_zones = {outcome: zones.labels(outcome) for outcome in ZoneOutcome}
         self._define_signals()
         self.task_failures = self._counter(
             "task_failures",
@@ -250,6 +257,10 @@ class ExtenderMetrics:
     def fallback(self, reason: Fallback, times: int = 1) -> None:
         """Count a fallback by its reason."""
         self._fallbacks[reason].inc(times)
+
+    def planned_zone(self, outcome: ZoneOutcome) -> None:
+        """Count a pod whose start was planned in a zone, by what became of it."""
+        self._planned_zones[outcome].inc()
 
     def count_steps(self, kind: SignalKind, step: Step, times: int) -> None:
         """Count look-ups of zones that a step of the fallback chain answered."""

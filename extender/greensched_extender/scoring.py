@@ -58,6 +58,7 @@ class Appraisal:
     answer: GuardedAnswer  # relative cost [1,N], the policy that gave it, any fault
     scores: npt.NDArray[np.int8]  # [N] 0..10
     favourite: int | None = None  # place of the node picked among the best
+    preferred_cost: npt.NDArray[np.float32] | None = None  # [N] with a preference for some nodes
 
     @property
     def best_row(self) -> int:
@@ -66,7 +67,8 @@ class Appraisal:
             return int(self.rows[self.favourite])
         if self.scores.size == 0 or self.scores.min() == self.scores.max():
             return NO_ROW
-        return int(self.rows[self.answer.relative_cost[0].argmin()])
+        cost = self.answer.relative_cost[0] if self.preferred_cost is None else self.preferred_cost
+        return int(self.rows[cost.argmin()])
 
 
 def appraise(

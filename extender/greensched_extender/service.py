@@ -4,14 +4,14 @@ The work up to the reply is synchronous and uses one frozen view.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import structlog
 
 from greensched_core.clock import Clock
-from greensched_core.declarations import Declarations, Declared
+from greensched_core.declarations import Declarations, Declared, PlannedRun, read_planned_run
 from greensched_core.errors import BadInput
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.objects import Amounts, PodObject, workload_of
@@ -24,11 +24,13 @@ from greensched_extender.green_policies import GreenPolicies, PodWeights
 from greensched_extender.grid import OutlookCache, RunOutlook
 from greensched_extender.metrics import RULE_FAILED, ExtenderMetrics, Fallback, RequestOutcome
 from greensched_extender.offered import Offered
+from greensched_extender.planned_zone import prefer_planned
 from greensched_extender.policy_choice import ONNX, PolicyChoice
 from greensched_extender.rows import NO_ROW, Rows
 from greensched_extender.scoring import Appraisal, ScoringAssumptions, appraise, reply
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.view import View
+from greensched_extender.zone_outcome import PlannedZone, ZoneOutcome
 
 log = structlog.get_logger()
 
@@ -75,6 +77,7 @@ class _Asked(NamedTuple):
     runtime_s: float
     outlook: RunOutlook
     snapshot_age_s: float
+    planned: PlannedRun | None
 
 
 class Extender:
@@ -183,19 +186,24 @@ class Extender:
                 200, protocol.equal_scores(offered.names), RequestOutcome.ABSTAINED
             )
         asked = self._asked(workload, declared, view, age_s)
-        appraisal = self._appraise(asked, view, known)
+        appraisal, planned_zone = self._prefer(asked, view, self._appraise(asked, view, known))
+        if self._settings.filter_enabled:
+            appraisal = one_of_the_best(view, appraisal, workload.uid)
         self._snapshot.expect(workload.uid, appraisal.best_row, _amounts(workload))
-        self._remember(asked, unknown, view, appraisal)
+        self._remember(asked, unknown, view, appraisal, planned_zone)
         body = reply(rows, appraisal, view.names.entries, unknown)
         return ExtenderReply(200, body, RequestOutcome.OK)
 
     def _asked(self, workload: Workload, declared: Declared, view: View, age_s: float) -> _Asked:
-        now, runtime_s = self._clock.now(), self._settings.assumptions.runtime_s(workload)
+        now, planned = self._clock.now(), self._planned(declared.decision)
+        if planned is not None and workload.runtime_s is None:
+            workload = replace(workload, runtime_s=planned.runtime_s)
+        runtime_s = self._settings.assumptions.runtime_s(workload)
         outlook = self._grid.outlook(view.facts.zones, now, runtime_s)
         chosen = self._policies.of(workload.namespace, declared.policy)
         if chosen.fallback is not None:
             self._metrics.fallback(chosen.fallback)
-        return _Asked(workload, chosen.by, now, runtime_s, outlook, age_s)
+        return _Asked(workload, chosen.by, now, runtime_s, outlook, age_s, planned)
 
     def _appraise(self, asked: _Asked, view: View, rows: Rows) -> Appraisal:
         appraisal = appraise(
@@ -213,12 +221,35 @@ class Extender:
             self._metrics.fallback(Fallback.NO_PRICE)
         if appraisal.answer.answered_by == "none":
             self._metrics.guard_fallbacks.labels(RULE_FAILED).inc()
-        if self._settings.filter_enabled:
-            return one_of_the_best(view, appraisal, asked.workload.uid)
         return appraisal
 
+    def _planned(self, decision: str | None) -> PlannedRun | None:
+        try:
+            return None if decision is None else read_planned_run(decision)
+        except BadInput as fault:
+            self._metrics.planned_zone(ZoneOutcome.UNREADABLE)
+            log.debug("a planned run cannot be read", reason=str(fault))
+            return None
+
+    def _prefer(
+        self, asked: _Asked, view: View, appraisal: Appraisal
+    ) -> tuple[Appraisal, PlannedZone | None]:
+        planned = asked.planned
+        if planned is None:
+            return appraisal, None
+        preferred, outcome = prefer_planned(
+            view, appraisal, planned, asked.outlook, asked.by.weights, asked.now
+        )
+        self._metrics.planned_zone(outcome)
+        return preferred, PlannedZone(planned.zone, outcome)
+
     def _remember(
-        self, asked: _Asked, unknown: list[str], view: View, appraisal: Appraisal
+        self,
+        asked: _Asked,
+        unknown: list[str],
+        view: View,
+        appraisal: Appraisal,
+        planned_zone: PlannedZone | None,
     ) -> None:
         bound_to = self._snapshot.node_of(asked.workload.uid)
         bundle = self._choice.bundle if appraisal.answer.answered_by == ONNX else None
@@ -228,6 +259,7 @@ class Extender:
                 view.facts.zone_of,
                 workload=asked.workload,
                 by=asked.by,
+                planned_zone=planned_zone,
                 decided_at=asked.now,
                 runtime_s=asked.runtime_s,
                 offered=appraisal.rows.size + len(unknown),

@@ -6,6 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from greensched_extender.amounts import digits, scaled
+from greensched_extender.zone_outcome import ZoneOutcome
 
 TOO_LATE = "answered too late"  # the outcome of a pod that was bound before its decision
 Candidate = Mapping[str, Any]
@@ -16,6 +17,12 @@ _WEIGHED = {
     "least-carbon": {_CARBON: 1.0},
     "least-cost": {_COST: 1.0},
     "least-energy": {_ENERGY: 1.0},
+}
+_LEFT = {
+    ZoneOutcome.BECAME_WORSE: "which has become worse",
+    ZoneOutcome.NOT_OFFERED: "of which no node was offered",
+    ZoneOutcome.NO_SIGNAL: "which has no fresh signal",
+    ZoneOutcome.OTHER_TIME: "but for another time",
 }
 _BY_WEIGHTS = ("onnx", "weighted-cost")
 _EQUAL = 0.01  # as in scores: within 1 % of the cheapest counts as equal
@@ -44,7 +51,7 @@ def why(decision: Mapping[str, Any]) -> str:
         )
     else:
         sentence = _standing(decision, known, place) + _due_to(decision, known, place)
-    return sentence + _who_decided(decision, known, place) + "."
+    return sentence + _planned(decision, known[place]) + _who_decided(decision, known, place) + "."
 
 
 def as_cheap(cost: float, other: float) -> bool:
@@ -55,6 +62,17 @@ def as_cheap(cost: float, other: float) -> bool:
 def _asks_for_nothing(decision: Mapping[str, Any], known: Sequence[Candidate]) -> bool:
     pod = decision["pod"]
     return not (pod["cpuCores"] or pod["gpus"]) and all(not each["powerWatts"] for each in known)
+
+
+def _planned(decision: Mapping[str, Any], chosen: Candidate) -> str:
+    """Return whether a planned zone decided; "" if none was planned."""
+    planned = decision.get("plannedZone")
+    if not planned or decision["outcome"]["state"] == TOO_LATE:
+        return ""
+    zone = planned["zone"]
+    if planned["outcome"] == ZoneOutcome.HONOURED:
+        return f"; its start was planned in {zone}" if chosen["zone"] == zone else ""
+    return f"; its start was planned in {zone}, {_LEFT[planned['outcome']]}"
 
 
 def _who_decided(decision: Mapping[str, Any], known: Sequence[Candidate], place: int) -> str:

@@ -190,7 +190,7 @@ class Controller:
         if planned.is_now and not current.is_ending:
             as_planned = ReleaseReason.RESUMED if work.is_paused else ReleaseReason.PLANNED_START
             reason = as_planned if before_s == planned.start_s else ReleaseReason.NOW_IS_BEST
-            self._send_gang(ReleaseNow(work, reason, why_now(planned)))
+            self._send_gang(ReleaseNow(work, reason, why_now(planned), decision_of(planned)))
             return
         self.works.plan(planned)
         if not _is_written(planned):
@@ -233,7 +233,10 @@ class Controller:
         work, planned = release.work, self.works.planned.get(release.work.uid)
         if work.uid not in self.works.held:
             return
-        if not await self._writer.release(work, release.reason):
+        decision = release.decision
+        if decision is None and planned is not None and release.reason in _PLANNED:
+            decision = decision_of(planned)  # newer than the written one, which had the same start
+        if not await self._writer.release(work, release.reason, decision):
             return  # it will be sent again
         if work.uid in self._counted:
             return  # the watch showed the start late, so the release was sent twice

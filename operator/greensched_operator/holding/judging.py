@@ -1,6 +1,6 @@
 """Judges one held workload, independently of others: it starts now, or may wait for a plan."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from greensched_core import labels
@@ -60,6 +60,7 @@ class ReleaseNow:
     work: Work
     reason: ReleaseReason
     text: str
+    decision: Mapping[str, object] | None = None  # if planning chose to start it now
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,10 @@ def pause_patch(planned: Planned, progress: JobProgress, text: str) -> bytes:
 
 
 def decision_of(planned: Planned) -> dict[str, object]:
-    """Return the basis of a plan, as the workload's annotation has it."""
+    """Return the basis of a plan, as the workload's annotation has it.
+
+    Placement reads the planned run again: `greensched_core.declarations.read_planned_run`.
+    """
     chosen, terms = planned.chosen, planned.waiting.terms
     runtime = format_duration(terms.runtime_s)
     carbon, cost = carbon_and_cost_change(chosen)
@@ -131,6 +134,8 @@ def decision_of(planned: Planned) -> dict[str, object]:
         "why": chosen.why,
         "saving": round(chosen.saving, 4),
         "zone": planned.zone,
+        "start": format_timestamp(round(planned.start_s)),
+        "runtimeSeconds": round(terms.runtime_s, 3),
         "carbonChange": None if carbon is None else round(carbon, 4),
         "costChange": None if cost is None else round(cost, 4),
         "carbonGramsAtArrival": planned.at_arrival_g,
@@ -172,9 +177,13 @@ class Writer:
     def _path(self, work: Work) -> str:
         return object_path(work.kind, work.namespace, work.name, self.kueue_path)
 
-    async def release(self, work: Work, reason: ReleaseReason) -> bool:
-        """Start a workload; return whether it is started or gone."""
-        body = release_patch(work.kind, work.uid, reason, self._clock.now(), work.queue_gates)
+    async def release(
+        self, work: Work, reason: ReleaseReason, decision: Mapping[str, object] | None = None
+    ) -> bool:
+        """Start a workload, with the basis of its plan; return whether it is started or gone."""
+        more = {} if decision is None else {labels.DECISION: msgspec.json.encode(decision).decode()}
+        now_s, gates = self._clock.now(), work.queue_gates
+        body = release_patch(work.kind, work.uid, reason, now_s, gates, more=more)
         path = self._path(work)
         how = media_type(work.kind, work.queue_gates)
         return await self._sent("release", path, body, how, work)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 import threading
 from collections.abc import Sequence
 
@@ -12,6 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from greensched_core import labels
 from greensched_core.clock import ManualClock
+from greensched_core.declarations import read_planned_run
 from greensched_core.ledger_records import LedgerRecord
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.controller.arrivals import Arrivals
@@ -45,6 +48,8 @@ class Scene:
     def __init__(self) -> None:
         self.clock = ManualClock(NOW_S)
         self.started: list[str] = []
+        self.decisions: list[str | None] = []  # written with each start
+        self.situation = situation()
         self.records: list[LedgerRecord] = []
         self.planning = threading.Event()  # it has begun
         self.go_on = threading.Event()
@@ -59,7 +64,7 @@ class Scene:
         self.controller = Controller(
             self.works,
             Arrivals(outputs, self.clock),
-            Planning(rules, lambda _: situation(), self.plan),
+            Planning(rules, lambda _: self.situation, self.plan),
             outputs,
             Pauser(self.works, dict, lambda _: None, outputs, self.clock, rules),
             self.clock,
@@ -70,6 +75,8 @@ class Scene:
         """Take every write, and note which workload was started."""
         if request.method == "PATCH" and b'"suspend":false' in request.content:
             self.started.append(request.url.path.rpartition("/")[2])
+            meta = json.loads(request.content)["metadata"]
+            self.decisions.append(meta["annotations"].get(labels.DECISION))
         return httpx.Response(200, json={})
 
     def plan(
@@ -108,6 +115,43 @@ async def test_what_becomes_due_while_all_is_planned_is_started_in_time() -> Non
         scene.go_on.set()
         await turn
     assert scene.started == ["urgent"]
+
+
+async def test_a_planned_start_is_written_with_the_run_that_was_planned_last() -> None:
+    scene = Scene()
+    scene.works.put(work_of("train", marks(deadline="12h", runtime="1h")))
+    async with running(scene.outbox):
+        await scene.controller.turn()
+        planned = scene.works.planned["train"]
+        scene.clock.advance(planned.start_s - NOW_S)
+        await scene.controller.turn()
+        await until(scene, 1)
+    found = read_planned_run(scene.decisions[0] or "")
+    assert found is not None
+    assert (found.zone, found.start_s, found.runtime_s) == ("A", round(planned.start_s), 3600.0)
+    assert found.carbon_g_per_kwh == planned.chosen.run.carbon_g_per_kwh
+    assert math.isnan(found.price_per_mwh), "no price is no data"
+
+
+async def test_work_that_planning_starts_now_is_started_with_its_zone() -> None:
+    scene = Scene()
+    scene.situation = situation([400.0] * 200)
+    scene.works.put(work_of("train", marks(deadline="12h", runtime="1h")))
+    async with running(scene.outbox):
+        await scene.controller.turn()
+        await until(scene, 1)
+    planned = read_planned_run(scene.decisions[0] or "")
+    assert planned is not None
+    assert (planned.start_s, planned.carbon_g_per_kwh) == (NOW_S, 400.0)
+
+
+async def test_work_that_starts_against_its_plan_is_started_without_it() -> None:
+    scene = Scene()
+    scene.works.put(work_of("train", marks(deadline="6h") | {labels.RUN_NOW: "true"}))
+    async with running(scene.outbox):
+        await scene.controller.turn()
+        await until(scene, 1)
+    assert scene.decisions == [None]
 
 
 async def test_a_start_that_is_sent_twice_counts_once() -> None:

@@ -1,0 +1,197 @@
+"""The zone in which held work was planned is preferred, unless it became worse than another."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from greensched_core import labels
+from greensched_core.declarations import OwnerObject
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_core.testing import make_node
+from greensched_extender.green_policies import decode_policy
+
+World = Any
+MakePod = Callable[..., dict[str, Any]]
+
+
+def decision(world: World, zone: str = "DE", **changes: Any) -> str:
+    """The operator's annotation for a run of an hour that begins now."""
+    told = {
+        "zone": zone,
+        "start": format_timestamp(world.clock.now()),
+        "runtimeSeconds": 3600.0,
+        "carbonGramsPerKwh": [400.0, 500.0],
+        "pricePerMwh": [80.0, None],
+    }
+    return json.dumps(told | changes)
+
+
+def placed(world: World, pod: MakePod, text: str, name: str = "p1") -> dict[str, Any]:
+    """Score a pod with that annotation on all nodes; return its decision as it is told."""
+    names = [name for name in ("de", "fr", "pl") if world.snapshot.report(name)]
+    world.scores(*names, pod=pod(name, annotations={labels.DECISION: text}))
+    (told,) = world.explanations().decisions("default", name)[:1]
+    return dict(told)
+
+
+def weigh(world: World, weights: dict[str, float]) -> None:
+    """Make these weights the cluster's."""
+    meta = {"name": "default", "namespace": "system"}
+    raw = json.dumps({"metadata": meta, "spec": {"weights": weights}}).encode()
+    world.known.policies.upsert(decode_policy(raw))
+
+
+def three_zones(world: World) -> None:
+    """DE 400, FR 50, PL 700 g/kWh; only carbon counts."""
+    world.add(*(make_node(zone.lower(), zone=zone) for zone in ("DE", "FR", "PL")))
+    world.carbon.update(DE=400.0, FR=50.0, PL=700.0)
+    weigh(world, {"cost": 0, "carbon": 1, "performance": 0})
+
+
+@pytest.mark.parametrize(
+    ("now", "expected", "outcome"),
+    [
+        pytest.param({}, "de", "honoured", id="as-planned-though-another-is-cleaner"),
+        pytest.param({"DE": 439.0}, "de", "honoured", id="a-little-dirtier-than-planned"),
+        pytest.param({"DE": 441.0}, "fr", "became_worse", id="more-than-a-tenth-dirtier"),
+        pytest.param({"DE": 700.0, "FR": 637.0}, "de", "honoured", id="as-good-as-elsewhere"),
+        pytest.param({"DE": 700.0, "FR": 636.0}, "fr", "became_worse", id="a-tenth-worse"),
+        pytest.param({"DE": 90.0, "FR": 5.0}, "de", "honoured", id="cleaner-than-planned"),
+        pytest.param({"DE": None}, "fr", "no_signal", id="no-data-of-the-zone"),
+    ],
+)
+def test_the_planned_zone_is_honoured_unless_it_became_worse(
+    world: World, pod: MakePod, now: dict[str, float | None], expected: str, outcome: str
+) -> None:
+    three_zones(world)
+    world.carbon.update(now)
+    told = placed(world, pod, decision(world))
+    assert (told["expectedNode"], told["plannedZone"]) == (
+        expected,
+        {"zone": "DE", "outcome": outcome},
+    )
+    best = max(told["candidates"], key=lambda each: each["score"])
+    assert (best["node"], best["score"]) == (expected, 10)
+    assert world.counted("planned_zones_total", outcome=outcome) == 1
+    if outcome == "honoured":
+        assert told["why"].endswith("; its start was planned in DE.")
+
+
+def test_within_the_zone_and_outside_of_it_cheaper_nodes_still_score_better(
+    world: World, pod: MakePod
+) -> None:
+    three_zones(world)
+    fast, slow = make_node("de-fast", zone="DE"), make_node("de-slow", zone="DE")
+    world.add(replace(fast, speed=2.0), replace(slow, speed=0.2))
+    names = ["de", "de-fast", "de-slow", "fr", "pl"]
+    scores = world.scores(*names, pod=pod(annotations={labels.DECISION: decision(world)}))
+    assert scores["de-fast"] == 10
+    assert scores["fr"] < 10 and scores["fr"] > scores["pl"]
+    assert scores["de-fast"] > scores["de"] > scores["de-slow"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        pytest.param({"zone": "SE"}, "not_offered", id="a-zone-without-nodes"),
+        pytest.param({"start": "2020-01-01T00:00:00Z"}, "other_time", id="long-over"),
+        pytest.param({"start": "2100-01-01T00:00:00Z"}, "other_time", id="far-ahead"),
+        pytest.param({"start": "soon"}, "unreadable", id="no-time"),
+        pytest.param({"runtimeSeconds": -1}, "unreadable", id="a-negative-runtime"),
+        pytest.param({"runtimeSeconds": "1h"}, "unreadable", id="a-text-for-a-number"),
+        pytest.param({"carbonGramsPerKwh": 4}, "unreadable", id="no-list"),
+        pytest.param({"zone": "Z" * 64}, "unreadable", id="no-zone-s-name"),
+        pytest.param({"zone": ""}, None, id="no-zone-was-planned"),
+        pytest.param({"start": None}, None, id="written-by-0.2"),
+    ],
+)
+def test_a_plan_that_cannot_be_used_is_ignored_and_counted(
+    world: World, pod: MakePod, changes: dict[str, Any], outcome: str | None
+) -> None:
+    three_zones(world)
+    told = placed(world, pod, decision(world, **changes))
+    assert told["expectedNode"] == "fr"
+    if outcome is not None:
+        assert world.counted("planned_zones_total", outcome=outcome) == 1
+    shown = told["plannedZone"]
+    assert (shown and shown["outcome"]) == (None if outcome == "unreadable" else outcome)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"DE"', '{"zone": 3}', '"' + "x" * 5000])
+def test_a_decision_that_is_no_json_of_ours_changes_nothing(
+    world: World, pod: MakePod, text: str
+) -> None:
+    three_zones(world)
+    assert placed(world, pod, text)["expectedNode"] == "fr"
+    assert world.counted("planned_zones_total", outcome="unreadable") == 1
+
+
+def test_a_run_may_begin_a_slot_early_and_its_last_pods_until_it_would_have_ended(
+    world: World, pod: MakePod
+) -> None:
+    three_zones(world)
+    text, outcomes = decision(world), []
+    for number, wait_s in enumerate((0.0, 3600.0, 1.0)):
+        world.clock.advance(wait_s)
+        outcomes.append(placed(world, pod, text, f"p{number}")["plannedZone"]["outcome"])
+    early = decision(world, start=format_timestamp(world.clock.now() + 900.0))
+    outcomes.append(placed(world, pod, early, "early")["plannedZone"]["outcome"])
+    assert outcomes == ["honoured", "honoured", "other_time", "honoured"]
+
+
+@pytest.mark.parametrize(
+    ("clean", "outcome"), [(50.0, "became_worse"), (360.0, "became_worse"), (370.0, "honoured")]
+)
+def test_without_data_in_the_plan_the_zones_are_only_compared_with_each_other(
+    world: World, pod: MakePod, clean: float, outcome: str
+) -> None:
+    three_zones(world)
+    world.carbon["FR"] = clean
+    told = placed(world, pod, decision(world, carbonGramsPerKwh=[None, None]))
+    assert told["plannedZone"]["outcome"] == outcome
+
+
+def test_the_plan_is_found_through_the_pods_job_and_gives_the_runtime(
+    world: World, pod: MakePod
+) -> None:
+    three_zones(world)
+    meta = {"uid": "j", "annotations": {labels.DECISION: decision(world, runtimeSeconds=7200.0)}}
+    world.known.declarations.jobs.upsert(msgspec.convert({"metadata": meta}, OwnerObject))
+    of_job = pod()
+    of_job["metadata"]["ownerReferences"] = [{"kind": "Job", "uid": "j", "controller": True}]
+    world.scores("de", "fr", pod=of_job)
+    (told,) = world.explanations().decisions("default", "p1")
+    assert told["expectedNode"] == "de"
+    assert (told["pod"]["runtimeSeconds"], told["pod"]["runtimeIsDefault"]) == (7200.0, False)
+
+
+def test_a_runtime_that_the_pod_declares_counts_before_the_plans(
+    world: World, pod: MakePod
+) -> None:
+    three_zones(world)
+    own = {labels.DECISION: decision(world), labels.RUNTIME: "10m"}
+    world.scores("de", "fr", pod=pod(annotations=own))
+    (told,) = world.explanations().decisions("default", "p1")
+    assert told["pod"]["runtimeSeconds"] == 600.0
+
+
+def test_a_negative_price_in_the_planned_zone_is_honoured(world: World, pod: MakePod) -> None:
+    three_zones(world)
+    weigh(world, {"cost": 1, "carbon": 0, "performance": 0})
+    world.price.update(DE=-20.0, FR=-50.0, PL=90.0)
+    assert placed(world, pod, decision(world, pricePerMwh=[-20.0, 5.0]))["expectedNode"] == "de"
+    world.clock.advance(1.0)  # the grid is read once a second
+    world.price.update(DE=40.0)
+    told = placed(world, pod, decision(world, pricePerMwh=[-20.0, 5.0]), "later")
+    assert (told["expectedNode"], told["plannedZone"]["outcome"]) == ("fr", "became_worse")
+
+
+def test_pods_without_a_plan_are_scored_as_before(world: World, pod: MakePod) -> None:
+    three_zones(world)
+    world.scores("de", "fr", "pl")
+    (told,) = world.explanations().decisions("default", "p1")
+    assert (told["expectedNode"], told["plannedZone"]) == ("fr", None)
