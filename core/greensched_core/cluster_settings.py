@@ -59,7 +59,8 @@ class ClusterSettings(ComponentSettings):
     )
     gpu_ratio: Share = Field(
         default=0.6,
-        description="Share of a GPU's range from idle to peak watts that a pod draws.",
+        description="Share of a GPU's range from idle to peak watts that a pod draws, if not "
+        "measured.",
     )
     default_pue: float = Field(
         default=1.2,

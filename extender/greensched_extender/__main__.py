@@ -77,6 +77,7 @@ class Process:
         self.snapshot = Snapshot(
             clock,
             utilisation_ratio=settings.utilisation_ratio,
+            gpu_ratio=settings.gpu_ratio,
             default_pue=settings.default_pue,
             provisional_ttl_s=settings.provisional_ttl_s,
         )

@@ -1,5 +1,6 @@
 """Keeps the latest decisions and their reasons, in bounded memory."""
 
+import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from greensched_extender.zone_outcome import PlannedZone
 
 Singles = npt.NDArray[np.float32]
 _OVERHEAD_BYTES = 2048  # per decision, without its arrays
-_BYTES_PER_CANDIDATE = 4 + 4 + 3 * 4 + 1
+_BYTES_PER_CANDIDATE = 4 + 4 + 4 * 4 + 1
 _OUTLOOK_BYTES = 512  # per outlook, without its means
 _BYTES_PER_MEANS = 2 * 8  # carbon and price
 _MOST_UNBOUND = (
@@ -53,6 +54,7 @@ class Decision:
     zone_of: npt.NDArray[np.int32]
     power_w: Singles
     runtime_on_node_s: Singles
+    gpu_share: Singles | None  # measured; NaN, or None for all, where it is assumed
     relative_cost: Singles
     scores: npt.NDArray[np.int8]
     expected_row: int
@@ -100,6 +102,7 @@ def remember(
         zone_of=zone_of.take(appraisal.rows),
         power_w=cost.power_w[0].astype(np.float32),
         runtime_on_node_s=cost.runtime_s[0].astype(np.float32),
+        gpu_share=None if appraisal.gpu_share is None else appraisal.gpu_share.astype(np.float32),
         relative_cost=answer.relative_cost[0],
         scores=appraisal.scores,
         policy=answer.answered_by,
@@ -237,6 +240,15 @@ def _outcome(decision: Decision) -> Mapping[str, Any]:
     return {"state": "superseded" if decision.superseded else "not seen bound"}
 
 
+def _gpu_share(decision: Decision, place: int) -> Mapping[str, Any]:
+    if not decision.workload.gpus:
+        return {"gpuShare": None, "gpuShareFrom": None}
+    share = math.nan if decision.gpu_share is None else float(decision.gpu_share[place])
+    if math.isnan(share):
+        return {"gpuShare": None, "gpuShareFrom": "assumed"}
+    return {"gpuShare": share, "gpuShareFrom": "measured"}
+
+
 def _candidate(decision: Decision, place: int, zones: Sequence[ZoneNow]) -> dict[str, Any]:
     signal = zones[decision.zone_of[place]]
     energy_j = float(decision.power_w[place]) * float(decision.runtime_on_node_s[place])
@@ -249,6 +261,7 @@ def _candidate(decision: Decision, place: int, zones: Sequence[ZoneNow]) -> dict
         "powerWatts": float(decision.power_w[place]),
         "runtimeSeconds": float(decision.runtime_on_node_s[place]),
         "energyJoules": energy_j,
+        **_gpu_share(decision, place),
         "carbonGrams": None if carbon is None else kwh_from_joules(energy_j) * carbon,
         "cost": None if price is None else kwh_from_joules(energy_j) / KWH_PER_MWH * price,
         "currency": signal.currency or None,

@@ -98,6 +98,10 @@ def _node(
         "speed": node.speed,
         "pue": node.pue,
         "powerBudgetWatts": node.power_budget_w,
+        "gpuWatts": None if report.gpu_w is None else report.gpu_w.value,
+        "gpuMeter": None if report.gpu_w is None else report.gpu_w.source,
+        "gpuShare": assumed.gpu_ratio if report.gpu_share is None else report.gpu_share,
+        "gpuShareFrom": "assumed" if report.gpu_share is None else "measured",
         "cpuUtilisation": report.utilisation,
         "cpuUtilisationFrom": report.utilisation_source,
         "powerWatts": _watts(node, report, assumed.gpu_ratio),
@@ -118,8 +122,11 @@ def _watts(node: Node, report: NodeReport, gpu_ratio: float) -> float:
     if report.measured_w is not None:
         return report.measured_w
     watts = node.curve.at(report.utilisation)
+    if report.gpu_w is not None:
+        return watts + report.gpu_w.value
     if node.gpu is not None:
+        share = gpu_ratio if report.gpu_share is None else report.gpu_share
         busy = min(report.requested[2], node.gpu.count)
         watts += node.gpu.count * node.gpu.idle_w
-        watts += busy * (node.gpu.peak_w - node.gpu.idle_w) * gpu_ratio
+        watts += busy * (node.gpu.peak_w - node.gpu.idle_w) * share
     return watts

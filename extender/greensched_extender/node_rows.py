@@ -11,6 +11,7 @@ from greensched_core.objects import Amounts
 from greensched_core.power.curves import PowerCurve
 from greensched_core.signals.readings import Reading
 from greensched_core.state import Node
+from greensched_extender.gpu_shares import measured_shares
 from greensched_extender.name_hashes import NameHashes
 from greensched_extender.protocol import SCORE_TAIL, score_head
 from greensched_extender.rows import NO_ROW
@@ -46,8 +47,9 @@ _WIDTH_STEP = 16  # bytes by which entries grow when a longer name comes
 class NodeRows:
     """The snapshot's arrays; only those that changed are copied and frozen for readers."""
 
-    def __init__(self, *, utilisation_ratio: float, default_pue: float) -> None:
+    def __init__(self, *, utilisation_ratio: float, gpu_ratio: float, default_pue: float) -> None:
         self._ratio = utilisation_ratio
+        self._gpu_ratio = gpu_ratio
         self._pue = default_pue
         self._row_of: dict[str, int] = {}  # also nodes that only pods mention
         self._readable: dict[str, int] = {}
@@ -64,6 +66,7 @@ class NodeRows:
         self.requested = _zeros(3)  # cpu cores, memory bytes, GPUs
         self.measured = np.full(_FIRST_ROWS, np.nan)  # utilisation 0..1
         self._requested_before = np.zeros(_FIRST_ROWS)  # cpu cores that `measured` includes
+        self.gpu_share: Floats | None = None  # [rows] as views have it
         self.pods = np.zeros(_FIRST_ROWS, np.int64)  # bound and provisional
         self.provisional = np.zeros(_FIRST_ROWS, np.int64)
         self._zone_of = np.zeros(_FIRST_ROWS, np.int32)
@@ -139,22 +142,42 @@ class NodeRows:
         self._free_if_unused(row)
 
     def measure(
-        self, utilisation: Mapping[str, Reading], unseen: Iterable[tuple[int, float]]
+        self,
+        utilisation: Mapping[str, Reading],
+        gpu_watts: Mapping[str, Reading],
+        unseen: Iterable[tuple[int, Amounts]],
     ) -> None:
-        """Store measured utilisations (0..1); all other rows become unmeasured.
+        """Store measured utilisations (0..1) and watts of GPUs; all other rows become unmeasured.
 
-        `unseen` holds rows, and the requested cpu cores there that the measurement lacks.
+        `unseen` holds rows, and what is requested there that the measurement lacks.
         """
-        self.measured.fill(np.nan)
-        rows = np.fromiter(map(self.find, utilisation), np.int64, len(utilisation))
-        values = (reading.value for reading in utilisation.values())
-        shares = np.fromiter(values, np.float64, len(utilisation))
-        self.measured[rows[rows != NO_ROW]] = shares[rows != NO_ROW]
+        self._place(utilisation, self.measured)
         np.copyto(self._requested_before, self.requested[0])
-        for row, cpu_cores in unseen:
+        busy_gpus = self.requested[2].copy()
+        for row, (cpu_cores, _, gpus) in unseen:
             self._requested_before[row] -= cpu_cores
+            busy_gpus[row] -= gpus
         self._moving[CPU_BEFORE] = self._utilisation()
+        self.gpu_share = self._gpu_shares(gpu_watts, busy_gpus) if gpu_watts else None
         self._view = None
+
+    def _place(self, readings: Mapping[str, Reading], column: Floats) -> None:
+        """Write readings into a column; all other rows become NaN."""
+        column.fill(np.nan)
+        rows = np.fromiter(map(self.find, readings), np.int64, len(readings))
+        values = (reading.value for reading in readings.values())
+        found = np.fromiter(values, np.float64, len(readings))
+        column[rows[rows != NO_ROW]] = found[rows != NO_ROW]
+
+    def _gpu_shares(self, gpu_watts: Mapping[str, Reading], busy: Floats) -> Floats:
+        watts, shares = np.empty_like(busy), np.full_like(busy, np.nan)
+        self._place(gpu_watts, watts)
+        rows = np.flatnonzero(self._fixed[GPU_CAPACITY] > 0.0)
+        gpus, idle_w, peak_w = self._fixed[[GPU_CAPACITY, GPU_IDLE_W, GPU_PEAK_W]][:, rows]
+        held = np.minimum(np.maximum(busy[rows], 0.0), gpus)
+        shares[rows] = measured_shares(watts[rows], gpus, held, idle_w, peak_w, self._gpu_ratio)
+        shares.setflags(write=False)
+        return shares
 
     def _utilisation(self) -> Floats:
         """Return what `utilisation` does, for all rows at once."""
@@ -182,6 +205,11 @@ class NodeRows:
             measured = 0.0
         return float(min(max(measured + requested * self._ratio / capacity, 0.0), 1.0))
 
+    def gpu_share_of(self, row: int) -> float | None:
+        """Return the measured share of a node's kind of GPU; None if it is assumed."""
+        share = np.nan if self.gpu_share is None else self.gpu_share[row]
+        return None if np.isnan(share) else float(share)
+
     def view(self) -> View:
         """Return the newest frozen view; it shares unchanged parts with the previous one."""
         if self._view is None:
@@ -204,7 +232,7 @@ class NodeRows:
                     tuple(self._zones),
                     curve_table([curve.watts for curve in self._curves] or [[0.0] * 11]),
                 )
-            self._view = View(self._names, self._facts, _frozen(self._moving))
+            self._view = View(self._names, self._facts, _frozen(self._moving), self.gpu_share)
         return self._view
 
     def _drop_unused(self) -> None:
@@ -258,6 +286,9 @@ class NodeRows:
             self._budget_w[row] = np.inf
             self.measured[row] = np.nan
             self._requested_before[row] = 0.0
+            if self.gpu_share is not None:  # views still read the old one
+                self.gpu_share = self.gpu_share.copy()
+                self.gpu_share[row] = np.nan
             self._free.append(row)
 
     def _grow(self) -> None:
@@ -265,6 +296,8 @@ class NodeRows:
         self._moving = _doubled(self._moving)
         self.requested = _doubled(self.requested)
         self.measured = _doubled(self.measured, np.nan)
+        if self.gpu_share is not None:
+            self.gpu_share = _doubled(self.gpu_share, np.nan)
         self._requested_before = _doubled(self._requested_before)
         self.pods = _doubled(self.pods)
         self.provisional = _doubled(self.provisional)

@@ -55,6 +55,7 @@ class Appraisal:
     cost: PlacementCost  # [1,N] each
     carbon_is_guessed: npt.NDArray[np.bool_]  # [N] the zone had no data; the others' mean is used
     price_is_guessed: npt.NDArray[np.bool_]  # [N]
+    gpu_share: Floats | None  # [N] measured, NaN where it is assumed; None: assumed for all
     answer: GuardedAnswer  # relative cost [1,N], the policy that gave it, any fault
     scores: npt.NDArray[np.int8]  # [N] 0..10
     favourite: int | None = None  # place of the node picked among the best
@@ -96,17 +97,30 @@ def appraise(
         np.array([[workload.gpus]]),
         np.array([[assumptions.runtime_s(workload)]]),
     )
+    gpu_share = _gpu_share(view, rows, workload)
     model = CostModel(
         view.facts.curve_watts,
         assumptions.utilisation_ratio,
-        assumptions.gpu_ratio,
+        _gpu_ratio(gpu_share, assumptions.gpu_ratio),
         assumptions.empty_nodes_sleep,
     )
     cost = placement_cost(nodes, request, zones, model)
     observed = encode_where(nodes, request, zones, cost, model, weights)
     answer = guard.answer(observed.nodes, observed.context)
     scores = spread_scores(answer.relative_cost[0])
-    return Appraisal(rows, cost, carbon_is_guessed[0], price_is_guessed[0], answer, scores)
+    return Appraisal(
+        rows, cost, carbon_is_guessed[0], price_is_guessed[0], gpu_share, answer, scores
+    )
+
+
+def _gpu_share(view: View, rows: Rows, workload: Workload) -> Floats | None:
+    if view.gpu_share is None or not workload.gpus:
+        return None
+    return view.gpu_share.take(rows)
+
+
+def _gpu_ratio(share: Floats | None, assumed: float) -> Floats | float:
+    return assumed if share is None else np.where(np.isnan(share), assumed, share)[None, :]
 
 
 def neutral_score(scores: npt.NDArray[np.int8]) -> int:

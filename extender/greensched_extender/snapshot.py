@@ -40,6 +40,8 @@ class NodeReport:
     utilisation_source: str  # measured or requests
     measured_w: float | None
     meter: str  # source of measured_w; "" if not measured
+    gpu_w: Reading | None  # measured watts of its GPUs
+    gpu_share: float | None  # of a busy GPU's range, measured; None: assumed
 
 
 class Snapshot:
@@ -50,12 +52,15 @@ class Snapshot:
         clock: Clock,
         *,
         utilisation_ratio: float,
+        gpu_ratio: float,
         default_pue: float,
         provisional_ttl_s: float,
     ) -> None:
         self._clock = clock
         self._ttl_s = provisional_ttl_s
-        self._rows = NodeRows(utilisation_ratio=utilisation_ratio, default_pue=default_pue)
+        self._rows = NodeRows(
+            utilisation_ratio=utilisation_ratio, gpu_ratio=gpu_ratio, default_pue=default_pue
+        )
         self._nodes: dict[str, tuple[Node, tuple[str, ...]]] = {}
         self._pods: dict[str, tuple[int, Amounts]] = {}  # uid → where it is bound
         # uid → row, amounts, time to drop it (monotonic seconds); oldest first
@@ -63,6 +68,7 @@ class Snapshot:
         self._recent: deque[tuple[float, str]] = deque(maxlen=_MOST_RECENT)  # bound when, uid
         self._shared: dict[Amounts, Amounts] = {}  # most requests are equal: they share one tuple
         self._measured: Mapping[str, Reading] = {}  # watts
+        self._gpu_watts: Mapping[str, Reading] = {}
         self.expired = 0  # provisional pods that the watch never confirmed
 
     @property
@@ -175,13 +181,19 @@ class Snapshot:
             self.expired += 1
             self._stop_expecting(uid)
 
-    def measure(self, utilisation: Mapping[str, Reading], watts: Mapping[str, Reading]) -> None:
+    def measure(
+        self,
+        utilisation: Mapping[str, Reading],
+        watts: Mapping[str, Reading],
+        gpu_watts: Mapping[str, Reading],
+    ) -> None:
         """Store measured CPU utilisation (0..1) and watts; all other nodes become unmeasured.
 
-        `utilisation` may include what `utilisation_by_watts` returned.
+        `utilisation` may include what `utilisation_by_watts` returned. `gpu_watts` are those of a
+        node's GPUs alone.
         """
-        self._measured = watts
-        self._rows.measure(utilisation, self._unseen())
+        self._measured, self._gpu_watts = watts, gpu_watts
+        self._rows.measure(utilisation, gpu_watts, self._unseen())
 
     def utilisation_by_watts(self, watts: Iterable[tuple[str, Reading]]) -> dict[str, Reading]:
         """Return the utilisation (0..1) by the power curve, where the watts determine it.
@@ -220,6 +232,8 @@ class Snapshot:
             utilisation_source="requests" if np.isnan(rows.measured[row]) else "measured",
             measured_w=None if measured is None else measured.value,
             meter="" if measured is None else measured.source,
+            gpu_w=self._gpu_watts.get(name),
+            gpu_share=rows.gpu_share_of(row),
         )
 
     def _stop_expecting(self, uid: str) -> None:
@@ -239,8 +253,8 @@ class Snapshot:
         while self._recent and self._recent[0][0] <= since:
             self._recent.popleft()
 
-    def _unseen(self) -> Iterator[tuple[int, float]]:
-        """Yield rows, and the cpu cores there that a mean over the meters' window lacks.
+    def _unseen(self) -> Iterator[tuple[int, Amounts]]:
+        """Yield rows, and what is requested there that a mean over the meters' window lacks.
 
         The mean includes t / window of a pod bound t seconds ago, and nothing of an expected pod.
         """
@@ -249,6 +263,7 @@ class Snapshot:
         for bound_at, uid in self._recent:
             row, amounts = self._pods.get(uid, (NO_ROW, (0.0, 0.0, 0.0)))
             if row != NO_ROW:
-                yield row, amounts[0] * (1.0 - (now - bound_at) / METER_WINDOW_S)
+                share = 1.0 - (now - bound_at) / METER_WINDOW_S
+                yield row, (amounts[0] * share, amounts[1] * share, amounts[2] * share)
         for row, amounts, _ in self._provisional.values():
-            yield row, amounts[0]
+            yield row, amounts

@@ -54,7 +54,7 @@ async def keep_measured(
             log.warning("Prometheus did not answer all queries", reasons=faults)
         logged = faults
         if clock.monotonic() - answered_at > _MEASURED_FOR * interval_s:
-            snapshot.measure({}, {})
+            snapshot.measure({}, {}, {})
         await asyncio.sleep(interval_s)
 
 
@@ -65,7 +65,8 @@ async def _measure(reader: PowerReader, snapshot: Snapshot, now: float) -> tuple
     for piece in _pieces(measured.watts):
         by_watts |= snapshot.utilisation_by_watts(piece)
         await asyncio.sleep(0)  # let requests run in between
-    snapshot.measure(by_watts | dict(measured.utilisation), measured.watts)
+    utilisation = by_watts | dict(measured.utilisation)
+    snapshot.measure(utilisation, measured.watts, measured.gpu_watts)
     return measured.faults
 
 

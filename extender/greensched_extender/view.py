@@ -66,6 +66,7 @@ class View:
     names: NodeNames
     facts: NodeFacts
     moving: Floats  # [4, rows]
+    gpu_share: Floats | None = None  # [rows] measured, NaN where it is not; None: nowhere
 
     def candidates(self, rows: Rows) -> NodeColumns:
         """Return the columns of `rows` as a batch of one decision, [1,N] each."""

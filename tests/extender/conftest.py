@@ -142,6 +142,12 @@ def _means(zones: Sequence[str], known: Mapping[str, float | None]) -> list[floa
     return [nan if value is None else value for value in values]
 
 
+def snapshot_of(clock: ManualClock) -> Snapshot:
+    return Snapshot(
+        clock, utilisation_ratio=0.5, gpu_ratio=0.6, default_pue=1.2, provisional_ttl_s=10.0
+    )
+
+
 def make_world(
     *,
     policy: str = "weighted-cost",
@@ -156,7 +162,7 @@ def make_world(
     clock, metrics = ManualClock(NOW), ExtenderMetrics()
     carbon, price = dict(CARBON), dict(PRICE)
     age_s: list[float | None] = [0.0]
-    snapshot = Snapshot(clock, utilisation_ratio=0.5, default_pue=1.2, provisional_ttl_s=10.0)
+    snapshot = snapshot_of(clock)
     choice = PolicyChoice(
         PolicySettings(policy, bundle, "weighted-cost", 10.0),
         monotonic=clock.monotonic,

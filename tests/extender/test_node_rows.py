@@ -7,7 +7,9 @@ from greensched_extender.snapshot import NodeReport, Snapshot
 
 
 def make_snapshot() -> Snapshot:
-    return Snapshot(ManualClock(), utilisation_ratio=0.5, default_pue=1.2, provisional_ttl_s=10.0)
+    return Snapshot(
+        ManualClock(), utilisation_ratio=0.5, gpu_ratio=0.6, default_pue=1.2, provisional_ttl_s=10.0
+    )
 
 
 def report(snapshot: Snapshot, name: str) -> NodeReport:
@@ -35,7 +37,7 @@ def test_a_node_that_comes_back_is_not_as_busy_as_it_was_measured_before() -> No
     snapshot = make_snapshot()
     snapshot.put_node(make_node("a", cpu_cores=10.0))
     snapshot.put_pod("u", "a", (4.0, GIB, 0.0), is_recent=False)
-    snapshot.measure({"a": measured(0.9)}, {})
+    snapshot.measure({"a": measured(0.9)}, {}, {})
     snapshot.drop_node("a")  # its pod stays, and so its row
     snapshot.put_node(make_node("a", cpu_cores=10.0))
     assert report(snapshot, "a").utilisation_source == "requests"

@@ -20,9 +20,8 @@ World = Any
 
 
 def make_snapshot(clock: ManualClock | None = None) -> Snapshot:
-    return Snapshot(
-        clock or ManualClock(), utilisation_ratio=0.5, default_pue=1.2, provisional_ttl_s=10.0
-    )
+    assumed = {"utilisation_ratio": 0.5, "gpu_ratio": 0.6, "default_pue": 1.2}
+    return Snapshot(clock or ManualClock(), **assumed, provisional_ttl_s=10.0)
 
 
 def watts(value: float, source: str = "kepler-psys") -> Reading:
@@ -30,7 +29,7 @@ def watts(value: float, source: str = "kepler-psys") -> Reading:
 
 
 def measure(snapshot: Snapshot, utilisation: dict[str, Reading], watts: dict[str, Reading]) -> None:
-    snapshot.measure(snapshot.utilisation_by_watts(watts.items()) | utilisation, watts)
+    snapshot.measure(snapshot.utilisation_by_watts(watts.items()) | utilisation, watts, {})
 
 
 def column(view: View, name: str, which: int) -> float:
@@ -235,7 +234,7 @@ def test_thousands_of_measurements_hold_nobody_up() -> None:
     taken_s = []
     for _ in range(5):
         started = process_time()
-        snapshot.measure(shares, readings)
+        snapshot.measure(shares, readings, {})
         taken_s.append(process_time() - started)
     assert min(taken_s) < 0.012, "a request waits for this"
 

@@ -98,7 +98,7 @@ def test_pods_of_the_first_list_may_have_run_for_long_and_later_ones_not(
     pods.list_ended()
     pods.upsert(pod("2", "b"))
     measured = {name: Reading(0.5, "ratio", 0.0, "x") for name in "ab"}
-    world.snapshot.measure(measured, {})
+    world.snapshot.measure(measured, {}, {})
     assert world.snapshot.report("a").utilisation == 0.5
     assert world.snapshot.report("b").utilisation > 0.5
 

@@ -78,10 +78,22 @@ def _print_pod(console: Console, decision: Mapping[str, Any]) -> None:
         f"(replica {decision['replica']}); {_went(decision)}",
         soft_wrap=True,
     )
+    if words := _gpu_shares(decision["candidates"]):
+        console.print(words, soft_wrap=True)
     if decision["fallbackReason"]:
         console.print(f"the model did not answer: {decision['fallbackReason']}", style="yellow")
     for fault in pod["faults"]:
         console.print(f"not understood: {printable(fault)}", style="yellow")
+
+
+def _gpu_shares(candidates: Sequence[Mapping[str, Any]]) -> str:
+    """Return where the watts of GPUs come from; "" for a pod without GPUs."""
+    sources = [each.get("gpuShareFrom") for each in candidates]
+    measured, assumed = sources.count("measured"), sources.count("assumed")
+    if not measured:
+        return "watts of GPUs: assumed" if assumed else ""
+    nodes = _counted(measured, "node") + (f", assumed on {assumed}" if assumed else "")
+    return f"watts of GPUs: as measured on GPUs of that kind on {nodes}"
 
 
 def _went(decision: Mapping[str, Any]) -> str:

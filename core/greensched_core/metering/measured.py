@@ -5,7 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from greensched_core.errors import SignalUnavailable
-from greensched_core.metering.node_readings import node_utilisation, node_watts, queries
+from greensched_core.metering.node_readings import (
+    gpu_watts,
+    node_utilisation,
+    node_watts,
+    queries,
+)
 from greensched_core.metering.prometheus import PrometheusApi, PrometheusUnreachable, Sample
 from greensched_core.signals.readings import Reading
 
@@ -19,6 +24,7 @@ class MeasuredPower:
     read_at: float  # seconds since the Unix epoch, by our clock
     watts: Mapping[str, Reading]  # by node name
     utilisation: Mapping[str, Reading]  # 0 … 1, by node name
+    gpu_watts: Mapping[str, Reading]  # of the GPUs alone, by node name
     faults: tuple[str, ...] = ()  # queries that failed
 
 
@@ -73,5 +79,6 @@ class PowerReader:
             read_at=now,
             watts=node_watts(samples),
             utilisation=node_utilisation(samples, self._cpu_cores),
+            gpu_watts=gpu_watts(samples),
             faults=tuple(faults),
         )

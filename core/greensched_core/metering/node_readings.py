@@ -41,7 +41,7 @@ def node_watts(answers: Answers) -> dict[str, Reading]:
     0 W of a CPU does not count: in virtual machines the counters stand still.
     """
     taken_at = _taken_at(answers)
-    gpus = _gpu_watts(answers)
+    gpus = gpu_watts(answers)
     readings: dict[str, Reading] = {}
     for meter in NODE_METERS:
         for node, watts in meter.watts(answers).items():
@@ -49,18 +49,18 @@ def node_watts(answers: Answers) -> dict[str, Reading]:
                 continue
             source = meter.source
             if not meter.sees_gpus and node in gpus:
-                gpu_source, gpu_watts = gpus[node]
-                watts, source = watts + gpu_watts, f"{source}+{gpu_source}"
+                watts, source = watts + gpus[node].value, f"{source}+{gpus[node].source}"
             readings[node] = Reading(watts, WATTS, taken_at, source)
     return readings
 
 
-def _gpu_watts(answers: Answers) -> dict[str, tuple[str, float]]:
-    """Return source and watts of each node's GPUs by the first meter that has them."""
-    gpus: dict[str, tuple[str, float]] = {}
+def gpu_watts(answers: Answers) -> dict[str, Reading]:
+    """Return the watts of each node's GPUs by the first meter that has them."""
+    taken_at = _taken_at(answers)
+    gpus: dict[str, Reading] = {}
     for meter in GPU_METERS:
         for node, watts in meter.watts(answers).items():
-            gpus.setdefault(node, (meter.source, watts))
+            gpus.setdefault(node, Reading(watts, WATTS, taken_at, meter.source))
     return gpus
 
 

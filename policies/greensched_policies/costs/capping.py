@@ -93,7 +93,10 @@ def frequency_within(limit: Floats | float, clocked: Floats | float = CLOCKED_PO
 
 
 def gpu_watts(
-    power_cap: Floats | float, idle_w: Floats | float, peak_w: Floats | float, gpu_ratio: float
+    power_cap: Floats | float,
+    idle_w: Floats | float,
+    peak_w: Floats | float,
+    gpu_ratio: Floats | float,
 ) -> Floats:
     """Return the watts above idle of one busy GPU at a power cap.
 
@@ -104,7 +107,10 @@ def gpu_watts(
 
 
 def gpu_speed(
-    power_cap: Floats | float, idle_w: Floats | float, peak_w: Floats | float, gpu_ratio: float
+    power_cap: Floats | float,
+    idle_w: Floats | float,
+    peak_w: Floats | float,
+    gpu_ratio: Floats | float,
 ) -> Floats:
     """Return the speed of work on a GPU at a power cap, 1 where the limit has no effect."""
     wanted_w = idle_w + (peak_w - idle_w) * gpu_ratio

@@ -81,7 +81,8 @@ class CostModel(NamedTuple):
 
     curve_watts: Floats  # flat [classes * 11]: watts at 0, 10 … 100 % CPU load, without GPUs
     utilisation_ratio: float  # CPU used per CPU requested
-    gpu_ratio: float  # share of a GPU's idle-to-peak range that a running workload draws
+    # Share of a GPU's idle-to-peak range that a running workload draws; [B,N] where measured.
+    gpu_ratio: Floats | float
     empty_nodes_sleep: bool  # empty nodes draw nothing and are woken by the first workload
 
 

@@ -33,6 +33,26 @@ def test_a_decision_is_told_with_its_reason_its_weights_and_its_bundle(
     assert done.stdout.index("\nclean ") < done.stdout.index("\ndirty ")
 
 
+@pytest.mark.parametrize(
+    ("sources", "words"),
+    [
+        ((None, None), ""),
+        (("assumed", "assumed"), "watts of GPUs: assumed\n"),
+        (("measured", "assumed"), "as measured on GPUs of that kind on 1 node, assumed on 1\n"),
+        (("measured", "measured"), "as measured on GPUs of that kind on 2 nodes\n"),
+    ],
+)
+def test_of_a_pod_with_gpus_it_is_told_where_their_watts_come_from(
+    greensched: Run, replica: Replica, decision: dict[str, Any],
+    sources: tuple[str | None, str | None], words: str,
+) -> None:  # fmt: skip
+    for each, source in zip(decision["candidates"], sources, strict=True):
+        each["gpuShareFrom"] = source
+    done = greensched("explain", "web", "--address", replica({PATH: {"decisions": [decision]}}))
+    assert words in done.stdout
+    assert ("watts of GPUs" in done.stdout) is bool(words)
+
+
 @pytest.mark.parametrize("text", ["[/x]", "[bold]", "[red on blue", ":smile:", "a\x1b[31mb"])
 def test_what_users_write_is_printed_and_never_obeyed(
     greensched: Run, replica: Replica, decision: dict[str, Any], text: str

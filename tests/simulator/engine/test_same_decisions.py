@@ -242,8 +242,8 @@ def test_every_order_rule_is_the_same_compiled(name: str, seed: int) -> None:
 def live_view(world: World, pods: dict[int, list[int]]) -> View:
     """Return the extender's view of a world's nodes with such jobs bound to them."""
     snapshot = Snapshot(
-        ManualClock(1e9), utilisation_ratio=world.utilisation_ratio, default_pue=1.0,
-        provisional_ttl_s=60.0,
+        ManualClock(1e9), utilisation_ratio=world.utilisation_ratio, gpu_ratio=world.gpu_ratio,
+        default_pue=1.0, provisional_ttl_s=60.0,
     )  # fmt: skip
     machines, jobs = world.nodes, world.jobs
     curves = world.curve_watts.reshape(-1, 11)
