@@ -61,6 +61,7 @@ class Explanations:
             **self._choice.describe(),
             "weights": self._policies.of_settings.weights._asdict(),
             "weightsFrom": self._policies.of_settings.source,
+            "greenPolicies": len(self._policies),
             "unreadablePolicies": self._policies.faults(),
             "assumptions": {
                 "utilisationRatio": assumed.utilisation_ratio,

@@ -78,6 +78,9 @@ class GreenPolicies:
         self._gone: set[tuple[str, str]] = set()
         self._has_listed = False
 
+    def __len__(self) -> int:
+        return len(self._known)
+
     def of(self, namespace: str, name: str | None) -> FoundWeights:
         """Return the weights of a pod in a namespace, whose annotation may name a policy."""
         if not self._has_listed:
