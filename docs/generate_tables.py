@@ -29,8 +29,8 @@ from docs.run_folder_tables import run_folder_tables
 from docs.scenario_tables import scenario_tables
 from docs.stress_examples import stress_examples
 from greensched_core.settings import ComponentSettings
+from greensched_extender.green_policies import ONNX
 from greensched_extender.metrics import ExtenderMetrics
-from greensched_extender.policy_choice import ONNX
 from greensched_extender.settings import ExtenderSettings
 from greensched_operator.install_check.settings import InstallCheckSettings
 from greensched_operator.ledger.metrics import LedgerMetrics, MeasuringMetrics

@@ -37,6 +37,7 @@ from greensched_extender.gauges import Gauges, WatchesHealth
 from greensched_extender.green_policies import GREEN_POLICIES, GreenPolicies, decode_policy
 from greensched_extender.grid import OutlookCache
 from greensched_extender.metrics import ExtenderMetrics
+from greensched_extender.policy_bundles import decode_bundle
 from greensched_extender.policy_choice import PolicyChoice, PolicySettings
 from greensched_extender.scoring import ScoringAssumptions
 from greensched_extender.service import AnswerSettings, Extender, Knowledge
@@ -164,12 +165,11 @@ class Process:
             clock,
             field_selector=BOUND_AND_RUNNING,
         )
-        self._grid_signals = Watch(
-            client, GRID_SIGNALS, decode_signal, SignalSink(self.signals, clock), clock
-        )
+        signals = SignalSink(self.signals, clock)
+        self._grid_signals = Watch(client, GRID_SIGNALS, decode_signal, signals, clock)
         self._jobs = self._owners_watch(client, JOBS, self.declarations.jobs)
         self._cron_jobs = self._owners_watch(client, CRON_JOBS, self.declarations.cron_jobs)
-        self._policies = Watch(client, GREEN_POLICIES, decode_policy, self.policies, clock)
+        self._policy_watches(client)
         self.watches = WatchesHealth(
             clock,
             needed={"nodes": self._nodes.health, "pods": self._pods.health},
@@ -178,8 +178,15 @@ class Process:
                 "jobs": self._jobs.health,
                 "cronjobs": self._cron_jobs.health,
                 "greenpolicies": self._policies.health,
+                "configmaps": self._bundles.health,
             },
         )
+
+    def _policy_watches(self, client: ApiClient) -> None:
+        clock, namespace = self._clock, self._settings.policy_namespace
+        self._policies = Watch(client, GREEN_POLICIES, decode_policy, self.policies, clock)
+        config_maps = f"/api/v1/namespaces/{namespace}/configmaps"
+        self._bundles = Watch(client, config_maps, decode_bundle, self.choice.bundles, clock)
 
     def _owners_watch(
         self, client: ApiClient, path: str, sink: OwnerDeclarations
@@ -273,6 +280,8 @@ class Process:
             "jobs": self._jobs.run(),
             "cronjobs": self._cron_jobs.run(),
             "greenpolicies": self._policies.run(),
+            "configmaps": self._bundles.run(),
+            "policy-bundles": self.choice.bundles.keep_loading(),
             "memory": settle_memory(self.watches),
             "provisional": keep_provisional(self.snapshot),
             "bundle": keep_bundle(self.choice, self.metrics),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from greensched_core.state import Workload
 from greensched_core.units import KWH_PER_MWH, kwh_from_joules
-from greensched_extender.green_policies import PodWeights
+from greensched_extender.green_policies import FollowedPolicy
 from greensched_extender.grid import RunOutlook, ZoneNow, render_zone
 from greensched_extender.rows import NO_ROW
 from greensched_extender.scoring import Appraisal
@@ -36,7 +36,7 @@ class Decision:
     """One answer to /prioritize; the arrays have one entry per known node offered."""
 
     workload: Workload
-    by: PodWeights
+    by: FollowedPolicy
     planned_zone: PlannedZone | None
     decided_at: float  # seconds since the epoch
     runtime_s: float

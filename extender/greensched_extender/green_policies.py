@@ -1,11 +1,11 @@
-"""The weights of each pod: those of the GreenPolicy that it follows, else the settings'.
+"""Weights and bundle of each pod: those of the GreenPolicy that it follows, else the settings'.
 
-Placement reads nothing else of a GreenPolicy yet; `mode` and the other fields are about waiting.
+Placement reads nothing else of a GreenPolicy; `mode` and the other fields are about waiting.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import msgspec
 import structlog
@@ -21,6 +21,7 @@ log = structlog.get_logger()
 
 GREEN_POLICIES = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.GREEN_POLICIES}"
 SETTINGS = "the extender's settings"
+ONNX = "onnx"
 
 
 class _Meta(msgspec.Struct):
@@ -39,17 +40,18 @@ decode_policy = msgspec.json.Decoder(WeightsObject).decode
 
 
 @dataclass(frozen=True, slots=True)
-class PodWeights:
-    """The weights of a decision, and whose they are; decisions of one policy share it."""
+class FollowedPolicy:
+    """What placement reads of the policy that a pod follows; decisions of one policy share it."""
 
     weights: Weights
-    source: str  # for people: "GreenPolicy team/default", or SETTINGS
+    source: str  # whose weights, for people: "GreenPolicy team/default", or SETTINGS
+    bundle: str = ""  # ConfigMap of the bundle whose `where` head answers; "": the extender's own
 
 
 class FoundWeights(NamedTuple):
     """A pod's weights, and what was missing or malformed."""
 
-    by: PodWeights
+    by: FollowedPolicy
     fallback: Fallback | None = None
 
 
@@ -71,7 +73,7 @@ class GreenPolicies:
         self, settings: Weights, cluster_namespace: str, count_fault: Callable[[PolicyFault], None]
     ) -> None:
         """`cluster_namespace` holds the policies of all namespaces."""
-        self.of_settings = PodWeights(settings, SETTINGS)
+        self.of_settings = FollowedPolicy(settings, SETTINGS)
         self._cluster_namespace = cluster_namespace
         self._count_fault = count_fault
         self._known: dict[tuple[str, str], _Known] = {}
@@ -109,11 +111,12 @@ class GreenPolicies:
         self._gone.discard(place)
         title = f"GreenPolicy {'/'.join(place)}"
         try:
-            weights = _weights(item.spec)
+            spec = _spec(item.spec)
+            read = FollowedPolicy(_weights(spec), title, _bundle(spec))
         except _Unreadable as fault:
             self._keep_last(place, title, fault)
             return
-        self._known[place] = _Known(title, FoundWeights(PodWeights(weights, title)))
+        self._known[place] = _Known(title, FoundWeights(read))
 
     def list_ended(self) -> None:
         """Drop the policies that were not in the list."""
@@ -130,10 +133,10 @@ class GreenPolicies:
         last = self._known.get(place) or _Known(title, FoundWeights(self.of_settings))
         if last.faults == (str(fault),):
             return  # listed again
-        weights, source = last.chosen.by.weights, last.chosen.by.source
+        source = last.chosen.by.source
         if not last.faults and source == title:
             source = f"the last good version of {title}"
-        kept = FoundWeights(PodWeights(weights, source), Fallback.UNREADABLE_POLICY)
+        kept = FoundWeights(replace(last.chosen.by, source=source), Fallback.UNREADABLE_POLICY)
         self._known[place] = _Known(title, kept, (str(fault),))
         self._count_fault(fault.reason)
         log.warning("a GreenPolicy cannot be read", policy=title, reason=str(fault), counts=source)
@@ -147,17 +150,29 @@ class _Unreadable(BadInput):
         self.reason = reason
 
 
-def _weights(raw: msgspec.Raw) -> Weights:
+def _spec(raw: msgspec.Raw) -> Mapping[str, Any]:
     try:
         spec = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
         raise _Unreadable(f"spec: {fault}", PolicyFault.SPEC) from None
     if not isinstance(spec, dict | None):
-        raise _Unreadable(
-            f"spec: expected an object, found {type(spec).__name__}", PolicyFault.SPEC
-        )
-    given = (spec or {}).get("weights")
+        text = f"spec: expected an object, found {type(spec).__name__}"
+        raise _Unreadable(text, PolicyFault.SPEC)
+    return spec or {}
+
+
+def _weights(spec: Mapping[str, Any]) -> Weights:
+    given = spec.get("weights")
     try:
         return WEIGHTS.read({} if given is None else given, "spec.weights")
     except BadInput as fault:
         raise _Unreadable(str(fault), PolicyFault.WEIGHTS) from None
+
+
+def _bundle(spec: Mapping[str, Any]) -> str:
+    """Return the ConfigMap of its bundle; "" if it names none, or not as the operator reads it."""
+    bundle = spec.get("bundle")
+    if spec.get("whenPolicy") != ONNX or not isinstance(bundle, dict):
+        return ""
+    name = bundle.get("configMapName")
+    return name if isinstance(name, str) else ""

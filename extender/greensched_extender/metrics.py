@@ -49,6 +49,7 @@ class Fallback(StrEnum):
     UNREADABLE_POD = "unreadable_pod"  # a quantity or annotation of the pod counts as absent
     NO_POLICIES = "no_policies"  # GreenPolicies are not listed yet, or cannot be: settings' weights
     UNKNOWN_POLICY = "unknown_policy"  # the pod names one that does not exist: the next applies
+    NO_BUNDLE = "no_bundle"  # the policy's is missing or refused: the extender's own policy answers
     UNREADABLE_POLICY = "unreadable_policy"  # its last good version counts, else the settings
     EXCEPTION = "exception"  # an internal error: equal scores, or all nodes pass
 
@@ -74,7 +75,12 @@ STAGES = {
     "snapshot": (Fallback.NOT_SYNCED, Fallback.STALE),
     "signal": (Fallback.NO_CARBON, Fallback.NO_PRICE),
     "pod": (Fallback.UNREADABLE_POD,),
-    "policy": (Fallback.NO_POLICIES, Fallback.UNKNOWN_POLICY, Fallback.UNREADABLE_POLICY),
+    "policy": (
+        Fallback.NO_POLICIES,
+        Fallback.UNKNOWN_POLICY,
+        Fallback.UNREADABLE_POLICY,
+        Fallback.NO_BUNDLE,
+    ),
     "handler": (Fallback.EXCEPTION,),
 }
 _STAGE_OF = {reason: stage for stage, reasons in STAGES.items() for reason in reasons}

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
 from greensched_core.errors import BadInput
-from greensched_extender.metrics import BundleLoad
+from greensched_extender.green_policies import ONNX
+from greensched_extender.metrics import BundleLoad, Fallback
+from greensched_extender.policy_bundles import PolicyBundles
 from greensched_policies.learned.bundle import Bundle, load_bundle
 from greensched_policies.learned.card import CARD_FILE, SHIPPED_PRIOR
 from greensched_policies.learned.guard import FallbackReason, NamedPolicy, WhereGuard, WhereRule
@@ -16,8 +18,6 @@ from greensched_policies.learned.heads import HEADS
 from greensched_policies.rules.catalogue import WHERE_RULES
 
 log = structlog.get_logger()
-
-ONNX = "onnx"
 
 
 def rule(name: str) -> WhereRule:
@@ -35,6 +35,14 @@ class PolicySettings:
     folder: Path | None  # of the bundle; None: the one in the package
     fallback: str
     budget_s: float
+
+
+class Answering(NamedTuple):
+    """What answers a request, and what was missing."""
+
+    guard: WhereGuard
+    bundle: str  # name of the bundle that the model is of
+    fallback: Fallback | None = None
 
 
 class PolicyChoice:
@@ -60,9 +68,10 @@ class PolicyChoice:
         self._folder = settings.folder or SHIPPED_PRIOR
         self._seen: tuple[object, ...] = ()
         self.bundle: Bundle | None = None
+        self.bundles = PolicyBundles(self.guarded, count_load)
         self.refusal = ""  # why the newest bundle is not in use
         first = self._fallback if settings.policy == ONNX else rule(settings.policy)
-        self.guard = self._guarded(first)
+        self.guard = self.guarded(first)
         self.serving = first.name
         if settings.policy == ONNX:
             self.reload()
@@ -86,10 +95,19 @@ class PolicyChoice:
             log.warning("bundle refused", serving=self.serving, reason=self.refusal)
             return False
         self.bundle, self.refusal, self.serving = bundle, "", ONNX
-        self.guard = self._guarded(NamedPolicy(ONNX, bundle.where))
+        self.guard = self.guarded(NamedPolicy(ONNX, bundle.where))
         self._count_load(BundleLoad.LOADED)
         log.info("bundle serves", folder=str(self._folder), name=bundle.card.name)
         return True
+
+    def answering(self, config_map: str) -> Answering:
+        """Return what answers for a policy whose bundle is in a ConfigMap; "": it names none."""
+        found = self.bundles.get(config_map) if config_map else None
+        if found is not None and found.guard is not None:
+            return Answering(found.guard, found.name)
+        own = self.bundle.card.name if self.bundle else ""
+        is_missing = config_map and found is None
+        return Answering(self.guard, own, Fallback.NO_BUNDLE if is_missing else None)
 
     def describe(self) -> dict[str, Any]:
         """Return the policy in use as JSON values."""
@@ -111,6 +129,7 @@ class PolicyChoice:
                 "sha256": {head: facts.sha256 for head, facts in card.heads.items()},
             },
             "refusedBundle": self.refusal or None,
+            "policyBundles": self.bundles.describe(),
         }
 
     def labels(self) -> tuple[str, str, str]:
@@ -120,7 +139,8 @@ class PolicyChoice:
             return self.serving, "", ""
         return self.serving, card.name, card.heads["where"].sha256
 
-    def _guarded(self, policy: WhereRule) -> WhereGuard:
+    def guarded(self, policy: WhereRule) -> WhereGuard:
+        """Return a policy that the fallback rule and the time budget guard."""
         return WhereGuard(
             policy,
             self._fallback,

@@ -20,12 +20,12 @@ from greensched_extender import protocol
 from greensched_extender.binding import bind
 from greensched_extender.decisions import Decisions, remember
 from greensched_extender.filtering import one_of_the_best, over_budget
-from greensched_extender.green_policies import GreenPolicies, PodWeights
+from greensched_extender.green_policies import ONNX, FollowedPolicy, GreenPolicies
 from greensched_extender.grid import OutlookCache, RunOutlook
 from greensched_extender.metrics import RULE_FAILED, ExtenderMetrics, Fallback, RequestOutcome
 from greensched_extender.offered import Offered
 from greensched_extender.planned_zone import prefer_planned
-from greensched_extender.policy_choice import ONNX, PolicyChoice
+from greensched_extender.policy_choice import Answering, PolicyChoice
 from greensched_extender.rows import NO_ROW, Rows
 from greensched_extender.scoring import Appraisal, ScoringAssumptions, appraise, reply
 from greensched_extender.snapshot import Snapshot
@@ -72,12 +72,13 @@ class _Asked(NamedTuple):
     """A pod to be scored, and what its decision rests on besides the nodes."""
 
     workload: Workload
-    by: PodWeights
+    by: FollowedPolicy
     now: float
     runtime_s: float
     outlook: RunOutlook
     snapshot_age_s: float
     planned: PlannedRun | None
+    answering: Answering
 
 
 class Extender:
@@ -201,9 +202,11 @@ class Extender:
         runtime_s = self._settings.assumptions.runtime_s(workload)
         outlook = self._grid.outlook(view.facts.zones, now, runtime_s)
         chosen = self._policies.of(workload.namespace, declared.policy)
-        if chosen.fallback is not None:
-            self._metrics.fallback(chosen.fallback)
-        return _Asked(workload, chosen.by, now, runtime_s, outlook, age_s, planned)
+        answering = self._choice.answering(chosen.by.bundle)
+        for fallback in (chosen.fallback, answering.fallback):
+            if fallback is not None:
+                self._metrics.fallback(fallback)
+        return _Asked(workload, chosen.by, now, runtime_s, outlook, age_s, planned, answering)
 
     def _appraise(self, asked: _Asked, view: View, rows: Rows) -> Appraisal:
         appraisal = appraise(
@@ -212,7 +215,7 @@ class Extender:
             asked.workload,
             asked.outlook.means,
             self._settings.assumptions,
-            self._choice.guard,
+            asked.answering.guard,
             asked.by.weights,
         )
         if appraisal.carbon_is_guessed.any():
@@ -252,7 +255,6 @@ class Extender:
         planned_zone: PlannedZone | None,
     ) -> None:
         bound_to = self._snapshot.node_of(asked.workload.uid)
-        bundle = self._choice.bundle if appraisal.answer.answered_by == ONNX else None
         self._decisions.add(
             remember(
                 appraisal,
@@ -269,7 +271,7 @@ class Extender:
                 outlook=asked.outlook,
                 names=view.names.by_row,
                 names_bytes=view.names.by_row_bytes,
-                bundle=bundle.card.name if bundle else "",
+                bundle=asked.answering.bundle if appraisal.answer.answered_by == ONNX else "",
                 bound_to=bound_to,
                 came_too_late=bool(bound_to),
             )

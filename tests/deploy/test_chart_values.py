@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from greensched_core.settings import ComponentSettings
-from greensched_extender.policy_choice import ONNX
+from greensched_extender.green_policies import ONNX
 from greensched_extender.settings import ExtenderSettings
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_policies.rules.catalogue import WHERE_RULES
