@@ -18,17 +18,43 @@ ARG TARGETARCH
 COPY requirements/operator.txt /tmp/
 RUN python /tmp/install_dependencies.py /tmp/operator.txt /opt/greensched/dependencies
 
-FROM builder AS extender-packages
+# What compiles the functions that decide: the kernel. None of it gets into an image.
+FROM builder AS kernel-compiler
+COPY requirements/kernel.txt /tmp/
+RUN python /tmp/install_dependencies.py /tmp/kernel.txt /opt/kernel-compiler
+
+# The kernel for the image's processor, from the only sources that it depends on: about a minute.
+FROM kernel-compiler AS kernel
+ARG TARGETARCH
+COPY core/greensched_core/__init__.py core/greensched_core/errors.py \
+     core/greensched_core/units.py /tmp/kernel/greensched_core/
+COPY policies/greensched_policies/__init__.py /tmp/kernel/greensched_policies/
+COPY policies/greensched_policies/compiling /tmp/kernel/greensched_policies/compiling
+COPY policies/greensched_policies/costs /tmp/kernel/greensched_policies/costs
+COPY policies/greensched_policies/encoding /tmp/kernel/greensched_policies/encoding
+COPY policies/greensched_policies/kernel /tmp/kernel/greensched_policies/kernel
+COPY policies/greensched_policies/library /tmp/kernel/greensched_policies/library
+COPY policies/greensched_policies/rules /tmp/kernel/greensched_policies/rules
+RUN PYTHONPATH=/tmp/kernel:/opt/kernel-compiler python -m greensched_policies.kernel.build \
+    --processor "$TARGETARCH" --folder /opt/greensched/packages/greensched_policies/kernel/built
+
+FROM kernel AS extender-packages
+ARG TARGETARCH
 COPY core/greensched_core /opt/greensched/packages/greensched_core
 COPY policies/greensched_policies /opt/greensched/packages/greensched_policies
 COPY extender/greensched_extender /opt/greensched/packages/greensched_extender
 RUN python -m compileall -q --invalidation-mode unchecked-hash /opt/greensched/packages
+RUN PYTHONPATH=/opt/greensched/packages:/opt/kernel-compiler \
+    python -m greensched_policies.library.loading "$TARGETARCH"
 
-FROM builder AS operator-packages
+FROM kernel AS operator-packages
+ARG TARGETARCH
 COPY core/greensched_core /opt/greensched/packages/greensched_core
 COPY policies/greensched_policies /opt/greensched/packages/greensched_policies
 COPY operator/greensched_operator /opt/greensched/packages/greensched_operator
 RUN python -m compileall -q --invalidation-mode unchecked-hash /opt/greensched/packages
+RUN PYTHONPATH=/opt/greensched/packages:/opt/kernel-compiler \
+    python -m greensched_policies.library.loading "$TARGETARCH"
 
 # What every image runs on: no compiler, nobody is root, nothing is written.
 FROM ${PYTHON_IMAGE} AS runtime

@@ -208,14 +208,21 @@ lock: setup ## Pin dependencies with hashes (UPGRADE=1 takes newer versions)
 	$(LOCK) --extra cli --constraints requirements/dev.txt --output-file requirements/cli.txt
 	$(LOCK) --extra extender --constraints requirements/dev.txt --output-file requirements/extender.txt
 	$(LOCK) --extra operator --constraints requirements/dev.txt --output-file requirements/operator.txt
+	$(subst pyproject.toml,,$(LOCK)) --group kernel --constraints requirements/dev.txt --output-file requirements/kernel.txt
 	$(subst pyproject.toml,,$(LOCK)) --group site --constraints requirements/dev.txt --output-file requirements/site.txt
 
 RELEASE = $(BIN)/python -m deploy.release $(1) --version '$(VERSION)' \
 	$(if $(REGISTRY),--registry '$(REGISTRY)') $(if $(KEY),--key '$(KEY)') \
 	$(if $(IDENTITY),--identity '$(IDENTITY)' --issuer '$(ISSUER)') $(ARGS)
 
+KERNEL_READY := .venv/.kernel-compiler-installed
+
+$(KERNEL_READY): requirements/kernel.txt $(DEPENDENCIES)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r $<
+	@touch $@
+
 .PHONY: release
-release: setup ## What is published of a version, into dist/release/ (VERSION=1.2.3 REGISTRY=… KEY=…; docs/releasing.md)
+release: setup $(KERNEL_READY) ## What is published of a version, into dist/release/ (VERSION=1.2.3 REGISTRY=… KEY=…; docs/releasing.md)
 	@$(call RELEASE,make) $(if $(PLATFORMS),--platforms '$(PLATFORMS)') \
 	  $(if $(BUILD_OPTIONS),--build-options='$(BUILD_OPTIONS)') $(if $(REHEARSAL),--rehearsal) \
 	  $(if $(filter debian,$(BASE)),--on-debian)

@@ -25,8 +25,7 @@ from greensched_policies.learned.card import SHIPPED_PRIOR
 from greensched_policies.learned.when_head import GuardedWhen
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import Outlook, outlook_of
-from greensched_policies.planning.planning import Chosen, plan_all
-from greensched_policies.planning.start_blocks import StartRequest
+from greensched_policies.planning.planning import Chosen, StartRequest, plan_all
 from greensched_policies.rules.catalogue import WHEN_RULES
 from greensched_simulator.formats.synthetic_grid import SHAPES, SLOT_S, synthetic_slots
 

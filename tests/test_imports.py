@@ -34,6 +34,8 @@ ABSENT = {
 OPTIONAL = {
     # The one only for a login by an auth-provider, inside a function; the others by SERVING alone.
     "greensched_core": {"kubernetes", "httptools", "starlette", "uvicorn"},
+    # `compiling` and `kernel` alone, for the simulator; nothing else may import those.
+    "greensched_policies": {"numba", "llvmlite", "platformdirs"},
     # Where a verb asks for the extra `report` first.
     "greensched_cli": {"plotly", "pyarrow"},
 }
@@ -44,10 +46,15 @@ SERVING = {
 }
 
 
+# For the simulator, and for who makes the compiled library: both have numba.
+COMPILING = ("greensched_policies.compiling", "greensched_policies.kernel")
+
+
 def modules(package: str) -> list[str]:
-    """Return the names of a package's modules, __main__ included."""
+    """Return the names of a package's modules, __main__ included, without those for a compiler."""
     path = import_module(package).__path__
-    return [package, *(info.name for info in pkgutil.walk_packages(path, f"{package}."))]
+    names = [package, *(info.name for info in pkgutil.walk_packages(path, f"{package}."))]
+    return [name for name in names if not name.startswith(COMPILING)]
 
 
 @pytest.mark.parametrize("package", ABSENT)
@@ -91,6 +98,18 @@ def test_every_declared_dependency_is_pinned(name: str, extra: str) -> None:
         wanted |= {requirement(line) for line in PROJECT["dependency-groups"]["dev"]}
     text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
     assert wanted - set(re.findall(r"^([\w.-]+)==", text, re.MULTILINE)) == set()
+
+
+def test_what_builds_the_kernel_is_pinned_as_the_simulator_has_it() -> None:
+    lines = PROJECT["dependency-groups"]["kernel"]
+    simulator = set(PROJECT["project"]["optional-dependencies"]["simulator"])
+    assert set(lines) - simulator == {line for line in lines if line.startswith("ziglang")}
+    kernel, everything = (
+        set(re.findall(r"^\w.*==.*$", (ROOT / "requirements" / name).read_text(), re.MULTILINE))
+        for name in ("kernel.txt", "dev.txt")
+    )
+    assert {pin.split("==")[0] for pin in kernel - everything} == {"ziglang"}, "run `make lock`"
+    assert {requirement(line) for line in lines} <= {pin.split("==")[0] for pin in kernel}
 
 
 def test_the_command_line_for_a_cluster_brings_nothing_heavy() -> None:

@@ -31,6 +31,7 @@ READS_THE_CLOCK = {
 }
 KEEPS_TIME = {
     "clock.py",
+    "code_cache.py",  # when machine code was last used
     "kubernetes_api.py",  # an adapter: how long a token file may be kept
 }
 WORDED = {".py", ".md", ".yaml", ".tpl", ".txt", ".json", ".sh", ".toml"}

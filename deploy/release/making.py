@@ -22,7 +22,7 @@ from deploy.release.versions import require_version
 
 MATERIALS = (
     *("Dockerfile", "requirements/extender.txt", "requirements/operator.txt"),
-    *("requirements/all.txt", "requirements/cli.txt"),
+    *("requirements/all.txt", "requirements/cli.txt", "requirements/kernel.txt"),
     "testbed/greensched_testbed/go/release/go.sum",
 )
 

@@ -41,11 +41,13 @@ def run(
     return run_command([program(name), *map(str, arguments)], environment)
 
 
-def run_command(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
-    """Run a command in the repository's root and return what it printed; raise ReleaseFault."""
+def run_command(
+    command: Sequence[str], environment: Mapping[str, str] | None = None, folder: Path = ROOT
+) -> str:
+    """Run a command in a folder and return what it printed; raise ReleaseFault."""
     ended = subprocess.run(
         command,
-        cwd=ROOT,
+        cwd=folder,
         env={**os.environ, **(environment or {})},
         capture_output=True,
         stdin=subprocess.DEVNULL,

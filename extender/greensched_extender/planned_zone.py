@@ -1,6 +1,6 @@
 """Prefers the zone in which a pod's run was planned, unless it became worse than another.
 
-Pure. docs/decisions/0016-the-planned-zone.md has the reasons.
+Pure. docs/decisions/0017-the-planned-zone.md has the reasons.
 """
 
 import math

@@ -27,7 +27,9 @@ Run = Callable[[OperatorSettings, ApiClient, asyncio.Event], Awaitable[int | Non
 
 async def _controller(settings: OperatorSettings, client: ApiClient, stop: asyncio.Event) -> None:
     from greensched_operator.controller.controller_process import ControllerProcess
+    from greensched_policies.library.loading import load
 
+    load()
     access = settings.api_access()
     await ControllerProcess(settings, access, client, settings.clock).run(stop)
 

@@ -1,8 +1,10 @@
 """Policies of GreenSched: rules and learned models over arrays, without Kubernetes and HTTP.
 
 From the bottom up: `costs` (of work), `encoding` (a policy's input), `rules` (by kind, named in
-`rules/catalogue.py`), `planning` (what runs when), `learned` (ONNX bundles) and `billing` (of a
-schedule). Begin with `rules/where.py` and `rules/catalogue.py`.
+`rules/catalogue.py`), `library` (what decides, compiled ahead of time), `planning` (what runs
+when), `learned` (ONNX bundles) and `billing` (of a schedule). `compiling` and `kernel`, from which
+the library is made, need numba; only the simulator imports them. Begin with `rules/where.py` and
+`rules/catalogue.py`.
 """
 
 import os

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import platformdirs
 
+from greensched_policies.library.loading import is_loadable, load
 from greensched_testbed.errors import BuildFailed
 from greensched_testbed.go_toolchain import find_go
 from greensched_testbed.processes import ManagedProcess, start_process, tail
@@ -149,6 +150,17 @@ KIND = Recipe(
     cpu_minutes=0.5,
     flags=("-ldflags", "-s -w"),
 )
+
+
+def compile_kernel() -> None:
+    """Compile what the operator decides with, on first use, and show progress.
+
+    The operator's processes find it then: they have no PATH to a linker, and their clock may be too
+    fast to wait for a minute.
+    """
+    if not is_loadable():
+        LiveLine().say("greensched: compiling the functions that decide (once, a minute)")
+        load()
 
 
 def control_plane_programs() -> Path:

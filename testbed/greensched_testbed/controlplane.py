@@ -12,7 +12,7 @@ import httpx
 
 from greensched_core.errors import BadInput
 from greensched_core.kubernetes_api import ApiAccess
-from greensched_testbed.binaries import control_plane_programs
+from greensched_testbed.binaries import compile_kernel, control_plane_programs
 from greensched_testbed.certificates import Authority, KeyPair
 from greensched_testbed.commands import run_command
 from greensched_testbed.components import (
@@ -66,6 +66,7 @@ class ControlPlane:
     ) -> None:
         self.options = options or ControlPlaneOptions()
         self.programs = programs or control_plane_programs()
+        compile_kernel()
         self._owns_folder = folder is None
         self.folder = folder or new_scratch_folder()
         self.folder.mkdir(parents=True, exist_ok=True)

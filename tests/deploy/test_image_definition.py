@@ -16,17 +16,30 @@ import yaml
 
 from greensched_core.signals.grid import parse_grid_signal
 from greensched_operator.__main__ import PROCESSES
+from greensched_policies.library.sources import sources_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
-COPIED = re.findall(r"^COPY (?!--from)(\S+) ", DOCKERFILE, re.MULTILINE)
 INSTALLER = runpy.run_path(str(ROOT / "deploy/images/install_dependencies.py"))
 SCRIPTS = sorted((ROOT / "deploy" / "kind").glob("*.sh"))
 
 
-@pytest.mark.parametrize("path", COPIED)
+def copied(text: str) -> list[str]:
+    """Return what a part of the Dockerfile copies from the build context."""
+    lines = re.findall(r"^COPY (?!--from)(.+) \S+$", text.replace("\\\n", ""), re.MULTILINE)
+    return [path for line in lines for path in line.split()]
+
+
+def stage(name: str) -> str:
+    """Return the lines of a stage."""
+    (found,) = re.findall(rf"^FROM .+ AS {name}\n((?:(?!FROM ).*\n)*)", DOCKERFILE, re.MULTILINE)
+    return str(found)
+
+
+@pytest.mark.parametrize("path", copied(DOCKERFILE))
 def test_the_build_context_holds_what_is_copied(path: str) -> None:
-    assert f"!{path}" in (ROOT / ".dockerignore").read_text().splitlines()
+    held = (ROOT / ".dockerignore").read_text().splitlines()
+    assert any(f"!{each}" in held for each in (path, *Path(path).parents))
     assert (ROOT / path).exists()
 
 
@@ -35,6 +48,21 @@ def test_an_image_holds_its_own_layers_only(image: str) -> None:
     build = DOCKERFILE.partition(f" AS {image}-packages")[2].partition("\nFROM ")[0]
     packages = {Path(path).name for path in re.findall(r"^COPY (\S+) ", build, re.MULTILINE)}
     assert packages == {"greensched_core", "greensched_policies", f"greensched_{image}"}
+
+
+def test_the_kernel_is_built_from_what_it_imports_and_not_from_other_code() -> None:
+    paths = {Path(path) for path in copied(stage("kernel"))}
+    files = {path.relative_to(ROOT) for path in sources_of("greensched_policies.kernel.build")}
+    assert [file for file in files if not paths & {file, *file.parents}] == []
+    others = ("core/greensched_core", "policies/greensched_policies/planning")
+    assert not paths & {Path(other) for other in (*others, *map(os.path.dirname, others))}
+
+
+@pytest.mark.parametrize("image", ["extender", "operator"])
+def test_an_image_without_its_kernel_is_never_made(image: str) -> None:
+    assert f"FROM kernel AS {image}-packages\n" in DOCKERFILE
+    check = 'python -m greensched_policies.library.loading "$TARGETARCH"'
+    assert check in stage(f"{image}-packages").partition("compileall")[2]
 
 
 @pytest.mark.parametrize("image", ["extender", "operator"])
@@ -57,19 +85,29 @@ def test_an_image_runs_as_nobody_and_phones_nobody() -> None:
     assert "USER" not in DOCKERFILE.partition("FROM runtime AS extender")[2]
 
 
-@pytest.mark.parametrize("image", ["extender", "operator"])
-def test_dependencies_are_installed_by_hash(image: str) -> None:
-    layer = DOCKERFILE.partition(f" AS {image}-dependencies")[2].partition("\nFROM ")[0]
-    assert f"requirements/{image}.txt" in layer
-    assert "--hash=sha256:" in (ROOT / "requirements" / f"{image}.txt").read_text()
+@pytest.mark.parametrize(
+    ("layer", "pinned"),
+    [
+        ("extender-dependencies", "extender"),
+        ("operator-dependencies", "operator"),
+        ("kernel-compiler", "kernel"),
+    ],
+)
+def test_dependencies_are_installed_by_hash(layer: str, pinned: str) -> None:
+    assert f"requirements/{pinned}.txt" in stage(layer)
+    assert "--hash=sha256:" in (ROOT / "requirements" / f"{pinned}.txt").read_text()
 
 
 def test_nothing_of_an_image_is_run_while_it_is_made() -> None:
     """So that an image for another processor needs no emulation."""
-    stages = DOCKERFILE.split("\nFROM ")[1:]
-    for stage in stages:
-        if "RUN" in stage:
-            assert stage.startswith(("--platform=$BUILDPLATFORM", "builder AS"))
+    runs_here = set[str]()
+    for stage in DOCKERFILE.split("\nFROM ")[1:]:
+        base, name = re.findall(r"^(.+) AS (\S+)$", stage, re.MULTILINE)[0]
+        if base.startswith("--platform=$BUILDPLATFORM ") or base in runs_here:
+            runs_here.add(name)
+        else:
+            assert "\nRUN " not in stage, name
+    assert "kernel" in runs_here
 
 
 def test_the_base_is_named_by_its_digest() -> None:

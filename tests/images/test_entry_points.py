@@ -84,6 +84,12 @@ def test_the_others_become_ready(others: dict[str, EnteredContainer], name: str,
     assert "Traceback" not in others[name].log
 
 
+@pytest.mark.parametrize("name", ["webhook", "extender"])
+def test_an_image_has_the_compiled_kernel(others: dict[str, EnteredContainer], name: str) -> None:
+    checked = others[name].execute("python", "-m", "greensched_policies.library.loading")
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
 def test_a_container_is_nobody_and_writes_nothing(controller: EnteredContainer) -> None:
     until(lambda: is_ready(controller, 8080), controller, "ready")
     assert controller.execute("python", "-c", LOOK).stdout.split() == ["65532", "None", "/"]

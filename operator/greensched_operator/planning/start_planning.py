@@ -1,8 +1,8 @@
 """Plans when held work starts, by a `when` rule or model, the forecast and the plan so far.
 
 Pure: takes the waiting work, the cluster and the outlook, and returns planned starts.
-`greensched_policies.planning.planning` makes the choice; the simulator's own code agrees with it to
-the last digit.
+`greensched_policies.planning.planning` makes the choice, with functions that are also the
+simulator's.
 """
 
 import math
@@ -23,9 +23,14 @@ from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
 from greensched_operator.planning.work_power import can_run, own_part, run_s, work_power_w
 from greensched_policies.encoding.weights import CarbonLimit
 from greensched_policies.planning.core_plan import CorePlan
-from greensched_policies.planning.planning import Chosen, Running, Thresholds, plan_all
+from greensched_policies.planning.planning import (
+    Chosen,
+    Running,
+    StartRequest,
+    Thresholds,
+    plan_all,
+)
 from greensched_policies.planning.slot_planning import Interruptible, plan_slots
-from greensched_policies.planning.start_blocks import StartRequest
 from greensched_policies.rules.catalogue import WhenPolicy
 
 _MOST_IN_SLOTS = 1000  # 1 to 2 ms each; the remaining ones are planned without a pause
@@ -113,7 +118,7 @@ def plan_starts(
     in_slots = _in_slots(waiting, plan, begin_s, situation)
     groups = _gangs([one for one in waiting if one.work.uid not in in_slots])
     requests = [_start_request(group, situation) for group in groups]
-    chosen = _chosen(requests, groups, plan, begin_s, situation)
+    chosen = plan_all(situation.outlooks.outlook, plan, requests, begin_s)
     planned = [
         _planned(one, group, choice, situation)
         for group, choice in zip(groups, chosen, strict=True)
@@ -174,10 +179,10 @@ def interruptible(one: MayWait, situation: Situation) -> Interruptible:
     """Return the request for slots of work that may be suspended."""
     request, restart_s = _start_request([one], situation), one.terms.restart_s
     return Interruptible(
-        runtime_s=request.runtime_s,
+        runtime_s=np.array(request.runtime_s),
         latest_s=request.latest_s,
         cpu_cores=request.cpu_cores,
-        power_w=request.power_w,
+        power_w=np.array(request.power_w),
         weights=request.weights,
         when=request.when,
         limit=request.limit,
@@ -187,30 +192,6 @@ def interruptible(one: MayWait, situation: Situation) -> Interruptible:
         from_s=one.terms.start_from_s,
         kept_start_s=request.kept_start_s,
     )
-
-
-def _chosen(
-    requests: Sequence[StartRequest],
-    groups: Sequence[Sequence[MayWait]],
-    plan: CorePlan,
-    begin_s: float,
-    situation: Situation,
-) -> list[Chosen]:
-    """Plan the groups that share a `least_saving` together, in ascending order of it."""
-    by_saving: dict[float, list[int]] = {}
-    for place, group in enumerate(groups):
-        by_saving.setdefault(group[0].policy.least_saving, []).append(place)
-    found: dict[int, Chosen] = {}
-    for saving, places in sorted(by_saving.items()):
-        answers = plan_all(
-            situation.outlooks.outlook,
-            plan,
-            [requests[place] for place in places],
-            begin_s,
-            thresholds=Thresholds(least_saving=saving),
-        )
-        found.update(zip(places, answers, strict=True))
-    return [found[place] for place in range(len(groups))]
 
 
 def _gangs(waiting: Sequence[MayWait]) -> list[list[MayWait]]:
@@ -225,20 +206,17 @@ def _start_request(group: Sequence[MayWait], situation: Situation) -> StartReque
     first = group[0]
     zones, allowed, kept = situation.zones, situation.zones_for(first), planned_before(first)
     return StartRequest(
-        runtime_s=np.array(
-            [
-                _run_s(group, zone, zones) if not allowed or zone.name in allowed else math.inf
-                for zone in zones
-            ]
-        ),
+        runtime_s=[
+            _run_s(group, zone, zones) if not allowed or zone.name in allowed else math.inf
+            for zone in zones
+        ],
         latest_s=min(one.terms.latest_start_s for one in group),
         cpu_cores=sum(one.work.cpu_cores for one in group),
-        power_w=np.array(
-            [sum(work_power_w(one.work, one.terms, zone) for one in group) for zone in zones]
-        ),
+        power_w=[_power_w(group, zone) for zone in zones],
         weights=first.policy.weights,
         when=situation.when_for(first),
         limit=CarbonLimit(first.policy.carbon_price_per_g, _at_arrival_g(group)),
+        thresholds=Thresholds(least_saving=first.policy.least_saving),
         gpus=sum(one.work.gpus for one in group),
         kept_start_s=None if kept is None else kept - jitter_of(first, situation.jitter_s),
     )
@@ -246,9 +224,20 @@ def _start_request(group: Sequence[MayWait], situation: Situation) -> StartReque
 
 def _run_s(group: Sequence[MayWait], zone: Zone, zones: Sequence[Zone]) -> float:
     """Return the longest runtime in a group in a zone; infinity if a member cannot run there."""
-    if not all(can_run(one.work, zone, zones) for one in group):
-        return math.inf
-    return max(run_s(one.terms, zone) for one in group)
+    longest_s = 0.0
+    for one in group:
+        if not can_run(one.work, zone, zones):
+            return math.inf
+        longest_s = max(longest_s, run_s(one.terms, zone))
+    return longest_s
+
+
+def _power_w(group: Sequence[MayWait], zone: Zone) -> float:
+    """Return the watts that a group adds in a zone."""
+    power_w = 0.0
+    for one in group:
+        power_w += work_power_w(one.work, one.terms, zone)
+    return power_w
 
 
 def _at_arrival_g(group: Sequence[MayWait]) -> float:

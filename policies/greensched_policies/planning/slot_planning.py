@@ -1,7 +1,7 @@
 """Chooses the slots of the forecast and the zone for a workload that may be suspended.
 
-This repeats the simulator's `choose_runs` for the operator, which has no compiler; a test compares
-both. The thresholds of `planning` are added: no work is suspended for a tiny saving.
+This repeats the simulator's `choose_runs` with the same compiled functions; a test compares both.
+The thresholds of `planning` are added: no work is suspended for a tiny saving.
 """
 
 import math
@@ -11,21 +11,14 @@ import numpy as np
 
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.costs.pausing import PauseColumns, Slots, restarts
-from greensched_policies.encoding.slots import FULL, SlotColumns
+from greensched_policies.encoding.carbon_limit import is_within
+from greensched_policies.encoding.slots import FULL
 from greensched_policies.encoding.weights import UNLIMITED, CarbonLimit, Weights
-from greensched_policies.planning.carbon_limit import is_within
+from greensched_policies.library.functions import MOST_STARTS
 from greensched_policies.planning.core_plan import CorePlan
-from greensched_policies.planning.outlook import (
-    CARBON_OVER_RUN,
-    PRICE_OVER_RUN,
-    Outlook,
-    fill_gaps,
-    seen_from,
-    weighed,
-)
+from greensched_policies.planning.library_calls import planned_slots, see_slots
+from greensched_policies.planning.outlook import CARBON, PRICE, Outlook
 from greensched_policies.planning.planning import NO_ZONE, Chosen, Mean, StartReason, Thresholds
-from greensched_policies.planning.slot_choice import choose_slots, cost_of, shares
-from greensched_policies.planning.start_blocks import MOST_STARTS
 from greensched_policies.rules.catalogue import WhenPolicy
 from greensched_policies.rules.pause import pause_if_worth
 
@@ -69,7 +62,7 @@ class _View:
     slot_s: float
     cost: Floats  # [S] of each slot, by the rule
     weighted: Floats  # [S] money and carbon only
-    seen: Floats  # [4,S]
+    seen: Floats  # [2,S] carbon and price
     busiest: Floats  # [S]
     first: int  # the first slot in which it may run, unless it continues now
 
@@ -106,7 +99,8 @@ def plan_slots(
     zones = [zone for zone in zones if work.running_in in (NO_ZONE, zone)]
     if not zones:
         return None
-    raw, slots = slot_columns(outlook, plan, work, now_s, int(counts.max()))
+    needs, count = (work.cpu_cores, work.gpus), int(counts.max())
+    slots, raw = see_slots(outlook, plan, now_s, work.runtime_s, needs, work.weights, count)
     first, cost = _first(work, now_s, outlook.slot_s), work.when(slots)
     views = [
         _View(
@@ -135,25 +129,6 @@ def _is_allowed(chosen: Chosen, limit: CarbonLimit) -> bool:
         return True
     saved = 0.0 if run.cost is None or now.cost is None else now.cost - run.cost
     return is_within(run.carbon_g, saved, now.carbon_g, limit)
-
-
-def slot_columns(
-    outlook: Outlook, plan: CorePlan, work: Interruptible, now_s: float, count: int
-) -> tuple[Floats, SlotColumns]:
-    """Return the forecast, [4,Z,S], and the columns for a when rule, with a row for each zone.
-
-    Carbon, price and load "over the run" are those over the slot.
-    """
-    in_slot_s = np.where(np.isinf(work.runtime_s), np.inf, outlook.slot_s)
-    raw = seen_from(outlook, now_s, in_slot_s[None], count)
-    seen = fill_gaps(raw)
-    weighted = weighed(seen, np.array([work.weights.carbon]), np.array([work.weights.cost]))[0]
-    widths = plan.widths(now_s, in_slot_s).tolist()
-    busiest = plan.busiest(now_s, widths, count, work.cpu_cores, work.gpus)
-    waits_s = np.tile(np.arange(count) * outlook.slot_s, (weighted.shape[0], 1))
-    runtime_s = np.tile(work.runtime_s[:, None], count)
-    slots = SlotColumns._make((waits_s, runtime_s, *seen[:, 0], weighted, busiest))
-    return raw[:, 0], slots
 
 
 def _spare_slots(outlook: Outlook, work: Interruptible, now_s: float) -> int:
@@ -196,10 +171,8 @@ def _choose(view: _View, first: int, runtime_s: float, *, is_running: bool) -> t
     work, slot_s = view.work, view.slot_s
     one = (np.array([[each]]) for each in (work.restart_s, view.runtime_s, slot_s))
     restart = float(pause_if_worth(PauseColumns(*one))[0, 0])
-    chosen, total = choose_slots(
-        view.cost[first:], runtime_s, slot_s, work.restart_s, restart, work.most_restarts,
-        is_running=is_running,
-    )  # fmt: skip
+    numbers = runtime_s, slot_s, work.restart_s, restart, work.most_restarts
+    chosen, total = planned_slots(view.cost[first:], numbers, is_running=is_running)
     return np.concatenate((np.zeros(first, np.bool_), chosen)), total
 
 
@@ -287,10 +260,21 @@ def _mean(view: _View, chosen: Slots) -> Mean:
     run_s = _run_s(view, chosen)
     used = shares(chosen, run_s / view.slot_s)
     means = [float(view.seen[row][chosen] @ used) / float(used.sum())
-             for row in (CARBON_OVER_RUN, PRICE_OVER_RUN)]  # fmt: skip
+             for row in (CARBON, PRICE)]  # fmt: skip
     carbon, price = (None if math.isnan(each) else each for each in means)
     return Mean(view.zone, run_s, float(view.work.power_w[view.zone]), carbon, price)
 
 
 def _slots(time_s: float, slot_s: float) -> int:
     return max(math.ceil(time_s / slot_s - _ROUNDING), 1)
+
+
+def cost_of(chosen: Slots, cost: Floats, slots: float) -> float:
+    """Return the cost of running for `slots` in the chosen ones; the last may be used in part."""
+    return float(cost[chosen] @ shares(chosen, slots))
+
+
+def shares(chosen: Slots, slots: float) -> Floats:
+    """Return the used share of each chosen slot: 1, or less for the last of `slots`."""
+    used: Floats = np.clip(slots - np.arange(int(chosen.sum())), 0.0, 1.0)
+    return used

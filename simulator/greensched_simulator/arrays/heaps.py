@@ -6,8 +6,8 @@ Unlike a numba list, the array outlives a call. Its layout is that of the standa
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing, fast, inlined
 from greensched_policies.costs.cost import Floats
-from greensched_simulator.compiling.compiled import borrowing, fast, inlined
 
 Heap = Floats  # [J+1,2] the number of entries in the first row; then each entry's time (s) and job
 

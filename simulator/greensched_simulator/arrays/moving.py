@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greensched_policies.billing.transfers import TransferColumns
+from greensched_policies.compiling.compiled import fast, inlined
 from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
-from greensched_simulator.arrays.grid_table import CARBON
+from greensched_policies.library.grid_table import CARBON
 from greensched_simulator.arrays.jobs import JobArrays
-from greensched_simulator.compiling.compiled import fast, inlined
 
 # Rows of the table of links, [4,Z,Z]: from the first zone to the second.
 LATENCY_S, S_PER_BYTE, J_PER_BYTE, PRICE_PER_BYTE = range(4)

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from greensched_policies.compiling.compiled import fast
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.arrays.heaps import Heap, push
-from greensched_simulator.compiling.compiled import fast
 
 
 class Precedence(NamedTuple):

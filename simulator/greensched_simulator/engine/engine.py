@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import fast
+from greensched_policies.compiling.lending import lent_structure
 from greensched_simulator.arrays.heaps import pop
 from greensched_simulator.arrays.precedence import queue_ready_children
-from greensched_simulator.compiling.compiled import fast
-from greensched_simulator.compiling.lending import lent_structure
 from greensched_simulator.engine.execution.outages import back_s, can_fail, come_back, fail
 from greensched_simulator.engine.execution.power_caps import cap_nodes, move_ends, next_to_cap
 from greensched_simulator.engine.execution.running import free_plan, leave_nodes

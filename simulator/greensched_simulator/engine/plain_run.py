@@ -6,8 +6,8 @@ It does the same as the engine's loop. It touches no list, so it need not count 
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing
 from greensched_simulator.arrays.heaps import pop
-from greensched_simulator.compiling.compiled import borrowing
 from greensched_simulator.engine.execution.running import free_plan, leave_nodes
 from greensched_simulator.engine.execution.workers import workers_of
 from greensched_simulator.engine.queue.deciding import (

@@ -9,19 +9,19 @@ import numpy as np
 from numba import types
 from numba.experimental import structref
 
+from greensched_policies.compiling.compiled import fast, inlined
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_simulator.arrays.grid_table import GridTable
+from greensched_policies.kernel.starts import Plan
+from greensched_policies.library.grid_table import GridTable
 from greensched_simulator.arrays.heaps import Heap, earliest_s, empty_heap
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.nodes import Outages
 from greensched_simulator.arrays.precedence import Precedence
-from greensched_simulator.compiling.compiled import fast, inlined
 from greensched_simulator.engine.state.choices import NOWHERE, RuleSet
 from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.job_estimates import JobEstimates
 from greensched_simulator.engine.state.recorded import Recorded
 from greensched_simulator.engine.state.refused import nothing_refused
-from greensched_simulator.engine.state.starts import Plan
 from greensched_simulator.engine.state.terms import RunConfig
 
 # Which jobs may start while an earlier one finds no room; `policy` explains the names.

@@ -4,14 +4,15 @@ from typing import Any
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing, fast
 from greensched_policies.costs.capping import POWER_CAPS, CapColumns
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.slots import SlotColumns
-from greensched_simulator.compiling.compiled import borrowing, fast
+from greensched_policies.kernel.starts import as_slots
 from greensched_simulator.engine.execution.power_caps import set_power_cap
 from greensched_simulator.engine.queue.deciding import due_or_put_off, keep_start
 from greensched_simulator.engine.state.choices import NOWHERE
-from greensched_simulator.engine.state.starts import Start, as_slots
+from greensched_simulator.engine.state.starts import Start
 from greensched_simulator.environments.episode_parts import CANDIDATES, CAPPED, DOMAIN, DUE, JOB
 from greensched_simulator.environments.placing import give_node
 

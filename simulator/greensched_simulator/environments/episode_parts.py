@@ -9,11 +9,11 @@ from numba import types
 from numba.experimental import structref
 from numba.typed import List
 
+from greensched_policies.compiling.compiled import fast
+from greensched_policies.compiling.lending import lent_structure
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.reward import Shares
-from greensched_simulator.arrays.grid_table import GridTable
-from greensched_simulator.compiling.compiled import fast
-from greensched_simulator.compiling.lending import lent_structure
+from greensched_policies.library.grid_table import GridTable
 from greensched_simulator.engine.queue.turns import let_agents_choose
 from greensched_simulator.engine.run import Broken, CapChanges, Given, Suspended, run_of
 from greensched_simulator.engine.state.choices import RuleSet

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
+from greensched_policies.compiling.lending import lent_structure
 from greensched_policies.costs.capping import POWER_CAPS
 from greensched_policies.encoding.reward import penalty_of, reward_of
-from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
-from greensched_simulator.compiling.lending import lent_structure
 from greensched_simulator.engine.engine import next_asked, plan_by_rule
 from greensched_simulator.engine.execution.workers import (
     all_fit,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_policies.costs.capping import gpu_watts
 from greensched_policies.costs.cost import (
     CURVE_POINTS,
@@ -22,14 +23,8 @@ from greensched_policies.costs.cost import (
     load_watts,
     placement_cost,
 )
-from greensched_simulator.arrays.grid_table import (
-    CARBON,
-    PRICE,
-    GridTable,
-    integral_between,
-    step_at,
-)
-from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
+from greensched_policies.kernel.grid_means import integral_between, step_at
+from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.cluster import ClusterState, columns_of
 from greensched_simulator.engine.state.power_states import ASLEEP_FROM_S

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_policies.encoding.power_cap_observation import encode_how_fast
 from greensched_policies.encoding.slot_observation import encode_when
-from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.engine.execution.power_caps import (
     dirtiness_of,
     needed_speeds,

@@ -5,7 +5,7 @@ Nothing else happens between two of its workers. Each holds its room until all s
 
 from typing import Any
 
-from greensched_simulator.compiling.compiled import borrowing
+from greensched_policies.compiling.compiled import borrowing
 from greensched_simulator.engine.execution.running import give_room, start, take_room
 from greensched_simulator.engine.execution.workers import (
     gpus_of,

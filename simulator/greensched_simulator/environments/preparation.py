@@ -11,8 +11,9 @@ from greensched_policies.billing.accounting import total_bill
 from greensched_policies.costs.capping import POWER_CAPS, CapColumns
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.reward import Shares, penalty_of, reward_of, shares_of
+from greensched_policies.library.functions import MOST_STARTS
+from greensched_policies.library.grid_table import GridTable
 from greensched_policies.rules.catalogue import MAY_REJECT
-from greensched_simulator.arrays.grid_table import GridTable
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.engine.queue.deciding import OVER
 from greensched_simulator.engine.run import Broken, CapChanges, Given, Suspended
@@ -20,7 +21,6 @@ from greensched_simulator.engine.state.choices import NOWHERE, RuleSet, nodes_to
 from greensched_simulator.engine.state.cluster import ClusterState, idle_cluster, node_table
 from greensched_simulator.engine.state.job_estimates import JobEstimates
 from greensched_simulator.engine.state.recorded import Recorded, nothing_recorded
-from greensched_simulator.engine.state.starts import MOST_SLOTS
 from greensched_simulator.engine.state.terms import RunConfig
 from greensched_simulator.environments.episode_parts import (
     Accounts,
@@ -108,7 +108,7 @@ class Prepared:
     def most_starts(self) -> int:
         """Return the most starts of a decision."""
         waits_s = self.estimates.latest_start_s - self.world.jobs.arrival_s
-        return int(np.clip(waits_s.max() // self.terms.slot_s + 1, 1, MOST_SLOTS))
+        return int(np.clip(waits_s.max() // self.terms.slot_s + 1, 1, MOST_STARTS))
 
 
 def prepared(world: World, policy: Policy, heads: Sequence[Head]) -> Prepared:

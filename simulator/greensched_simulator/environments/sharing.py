@@ -9,8 +9,8 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
+from greensched_policies.compiling.compiled import fast, inlined
 from greensched_policies.costs.cost import Integers
-from greensched_simulator.compiling.compiled import fast, inlined
 
 # Indices of the counters: number of steps, number of idle helpers, and from SLEEPS on 1 for each
 # helper that sleeps.

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_core.errors import BadInput
+from greensched_policies.compiling.compiled import fast
 from greensched_policies.costs.cost import JOULES_PER_KWH, Floats, Integers
-from greensched_simulator.compiling.compiled import fast
 from greensched_simulator.phase_jobs.phases import SAME_MOMENT_S, PhasedJob, duration_s
 from greensched_simulator.phase_jobs.steps import PhaseSteps, startup_of, steps_of
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import fast
 from greensched_policies.costs.cost import Integers
-from greensched_simulator.compiling.compiled import fast
 from greensched_simulator.reproductions.deeprm_environment import (
     NO_JOB,
     NOT_PLACED,

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import fast
 from greensched_policies.costs.cost import Integers
-from greensched_simulator.compiling.compiled import fast
 
 RESOURCES, UNITS = 2, 10  # of each resource, in each step
 HORIZON = 20  # steps for which work can be scheduled ahead

@@ -21,8 +21,9 @@ from greensched_policies.billing.timelines import (
 )
 from greensched_policies.costs.cost import CURVE_POINTS, CostModel, Floats, load_watts
 from greensched_policies.costs.scaling import NO_SCALING
+from greensched_policies.kernel.starts import Plan
+from greensched_policies.library.grid_table import GridTable, grid_table, in_parts
 from greensched_policies.rules.catalogue import BLIND_TO_ROOM, MAY_REJECT, SCALE_RULES
-from greensched_simulator.arrays.grid_table import GridTable, grid_table, in_parts
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.engine.engine import run
 from greensched_simulator.engine.run import DISCIPLINES, Given
@@ -30,7 +31,6 @@ from greensched_simulator.engine.state.choices import RuleSet, nodes_to_score, r
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.engine.state.job_estimates import JobEstimates, estimates_of
 from greensched_simulator.engine.state.power_states import WAKE_S
-from greensched_simulator.engine.state.starts import Plan
 from greensched_simulator.engine.state.terms import RunConfig
 from greensched_simulator.policy import QUEUES, USUAL_CAP, USUAL_PAUSE, USUAL_WHEN, Policy
 from greensched_simulator.runs.job_transfers import transfers_of

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies.costs.cost import Floats
+from greensched_policies.encoding.carbon_limit import is_within
 from greensched_policies.encoding.weights import (
     NO_CARBON_LIMIT,
     NOT_ABOVE_NOW,
@@ -15,12 +15,16 @@ from greensched_policies.encoding.weights import (
     CarbonLimit,
     Weights,
 )
-from greensched_policies.planning.carbon_limit import beyond_limit, is_within
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import outlook_of
-from greensched_policies.planning.planning import Chosen, StartReason, Thresholds, choose_start
+from greensched_policies.planning.planning import (
+    Chosen,
+    StartReason,
+    StartRequest,
+    Thresholds,
+    choose_start,
+)
 from greensched_policies.planning.slot_planning import Interruptible, SlotPlan, plan_slots
-from greensched_policies.planning.start_blocks import StartRequest
 from greensched_policies.rules.catalogue import WHEN_RULES
 
 SLOT_S = 900.0
@@ -152,31 +156,26 @@ GRAMS = st.lists(st.floats(0.0, 900.0), min_size=1, max_size=20)
 
 
 @given(GRAMS, st.data())
-def test_whatever_is_forecast_the_limit_leaves_a_start_and_no_dirtier_one(
+def test_whatever_is_forecast_no_start_is_dirtier_than_now_or_than_on_arrival(
     carbon: list[float], data: st.DataObject
 ) -> None:
     size = len(carbon)
     price = data.draw(st.lists(st.floats(-90.0, 300.0), min_size=size, max_size=size))
-    room = data.draw(st.lists(st.booleans(), min_size=size, max_size=size))
+    busy = tuple(data.draw(st.sets(st.integers(0, size - 1))))
     at_arrival_g = data.draw(st.sampled_from([np.inf, 0.0, 50.0, max(carbon)]))
-    grams, cost, has_room = np.array(carbon), np.array(price), np.array(room)
-    limit = CarbonLimit(NOT_ABOVE_NOW, at_arrival_g)
-    left = ~beyond_limit(grams, cost, has_room, limit)
-    assert left.any()
-    grams[0] = grams[has_room.argmax()]  # where it runs if it is let go now
-    assert (grams[left] <= grams[0] * (1.0 + 1e-6)).all()
-    if (has_room & (grams <= at_arrival_g)).any():
-        assert (grams[left] <= at_arrival_g * (1.0 + 1e-6)).all()
-    assert not beyond_limit(grams, cost, has_room, UNLIMITED).any()
+    found = chosen(carbon, price, CarbonLimit(NOT_ABOVE_NOW, at_arrival_g), busy=busy)
+    if found.start_s:
+        now_g = found.run_now.carbon_g or 0.0
+        assert (found.run.carbon_g or 0.0) <= now_g * (1.0 + 1e-6)
+        with_room = [gram for slot, gram in enumerate(carbon) if slot not in busy]
+        if any(gram <= at_arrival_g for gram in with_room):
+            assert (found.run.carbon_g or 0.0) <= at_arrival_g * (1.0 + 1e-6)
 
 
-@given(GRAMS, st.floats(0.0, 1e-3), st.floats(-1.0, 1.0))
-def test_one_run_is_judged_like_all_of_them(
-    carbon: list[float], price_per_g: float, saved: float
+@given(st.floats(0.0, 900.0), st.floats(0.0, 900.0), st.floats(0.0, 1e-3), st.floats(-1.0, 1.0))
+def test_a_dirtier_run_is_allowed_if_it_saves_the_price_of_its_grams(
+    now_g: float, carbon_g: float, price_per_g: float, saved: float
 ) -> None:
-    grams = np.array(carbon)
-    limit = CarbonLimit(price_per_g)
-    cost: Floats = np.where(np.arange(grams.size) == 0, 0.0, -saved)
-    beyond = beyond_limit(grams, cost, np.ones(grams.size, np.bool_), limit)
-    for gram, each, is_beyond in zip(grams, cost, beyond, strict=True):
-        assert is_within(gram, -each, grams[0], limit) != is_beyond
+    allowed = is_within(carbon_g, saved, now_g, CarbonLimit(price_per_g))
+    extra_g = carbon_g - now_g
+    assert allowed == (extra_g <= 1e-6 * now_g or price_per_g * extra_g <= saved)

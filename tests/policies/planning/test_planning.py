@@ -20,11 +20,11 @@ from greensched_policies.planning.planning import (
     Mean,
     Running,
     StartReason,
+    StartRequest,
     Thresholds,
     choose_start,
     plan_all,
 )
-from greensched_policies.planning.start_blocks import StartRequest
 from greensched_policies.rules.catalogue import WHEN_RULES
 
 SLOT_S = 900.0
@@ -145,6 +145,12 @@ def test_who_waits_saves_at_least_the_share(
         assert chosen.start_s == MIDNIGHT_S or chosen.saving >= 0.02
 
 
+def taken_now(plan: CorePlan, zone: int, each: StartRequest) -> float:
+    """Return the highest share of a zone's cores during a run from now, with its own."""
+    slots = max(int(np.ceil(each.runtime_s[zone] / SLOT_S)), 1)
+    return float((plan.cores[zone, :slots].max() + each.cpu_cores) / plan.capacity[zone])
+
+
 @given(many())
 def test_room_is_kept_while_there_is_any(
     world: tuple[Outlook, CorePlan, list[StartRequest]],
@@ -152,10 +158,9 @@ def test_room_is_kept_while_there_is_any(
     """By the rule that looks at it, and without thresholds, which may let work queue instead."""
     outlook, plan, asked = world
     for each in asked:
-        own = replace(each, when=WHEN_RULES["planned-window"])
-        widths = plan.widths(MIDNIGHT_S, each.runtime_s[None])[0].tolist()
-        now = plan.busiest(MIDNIGHT_S, widths, 1, each.cpu_cores)
-        chosen = choose_start(outlook, plan, own, MIDNIGHT_S, thresholds=None)
+        own = replace(each, when=WHEN_RULES["planned-window"], thresholds=None)
+        now = np.array([taken_now(plan, zone, each) for zone in range(outlook.zones)])
+        chosen = choose_start(outlook, plan, own, MIDNIGHT_S)
         assert chosen.has_room or now.min() > FULL  # now is always a choice
         if chosen.has_room:
             plan.keep(chosen.kept_zone, chosen.expected_s, chosen.kept_until_s, own.cpu_cores)
@@ -178,27 +183,6 @@ def test_a_grid_that_is_always_alike_holds_nothing_even_where_there_is_no_room(
         grid([carbon] * 20), plan, work(rule=rule, runs_s=runs_s, cores=cores), MIDNIGHT_S
     )
     assert chosen.start_s == MIDNIGHT_S
-
-
-@given(
-    st.lists(st.tuples(st.floats(0.0, 9e4), st.floats(1.0, 9e4), st.floats(0.1, 9.0)), max_size=12),
-    st.integers(1, 40),
-)
-def test_the_busiest_slot_of_any_run_is_found_and_what_is_put_back_is_gone(
-    runs: list[tuple[float, float, float]], slots: int
-) -> None:
-    plan = CorePlan(np.array([1.0]), 0.0, SLOT_S, slots)
-    for begin_s, runs_s, cores in runs:
-        plan.keep(0, begin_s, begin_s + runs_s, cores)
-    cores_taken = plan.cores[0].copy()
-    for width in range(1, slots + 1):
-        found = plan.busiest(0.0, [width], slots + 2, 0.0)[0]
-        for start in range(slots + 2):
-            inside = cores_taken[min(start, slots - 1) : start + width]
-            assert found[start] == inside.max()
-    for begin_s, runs_s, cores in reversed(runs):
-        plan.keep(0, begin_s, begin_s + runs_s, -cores)
-    np.testing.assert_allclose(plan.cores, 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -374,7 +358,9 @@ def test_the_more_a_wait_has_to_save_the_fewer_wait(
     outlook, plan, asked = world
     assume(asked)
     little, much = (
-        choose_start(outlook, plan, asked[0], MIDNIGHT_S, thresholds=Thresholds(least_saving=share))
+        choose_start(
+            outlook, plan, replace(asked[0], thresholds=Thresholds(least_saving=share)), MIDNIGHT_S
+        )
         for share in (0.02, 0.02 + more)
     )
     assert not much.start_s > MIDNIGHT_S or much.start_s == little.start_s

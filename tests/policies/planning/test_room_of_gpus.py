@@ -1,13 +1,14 @@
 """Work that requests GPUs finds room where both cores and GPUs have it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import outlook_of
-from greensched_policies.planning.planning import plan_all
-from greensched_policies.planning.start_blocks import StartRequest
+from greensched_policies.planning.planning import StartRequest, choose_start, plan_all
 from greensched_policies.rules.catalogue import WHEN_RULES
 
 SLOT_S = 900.0
@@ -37,10 +38,15 @@ def test_no_more_start_in_the_best_hour_than_find_gpus(gpus: float, starts: list
 
 
 def test_gpus_that_run_take_room_and_give_it_back() -> None:
+    """The clean hour is full of GPUs that run, so work with GPUs starts in the next best one."""
+    carbon = np.array([[200.0, 100.0, 150.0], [900.0, 900.0, 900.0]])
+    outlook = outlook_of(0.0, SLOT_S, carbon, np.ones(carbon.shape))
     plan = CorePlan(np.array([10.0, 10.0]), 0.0, SLOT_S, 10, np.array([4.0, 0.0]))
-    plan.keep(0, 0.0, 2 * SLOT_S, 1.0, 3.0)
-    with_gpus = plan.busiest(0.0, [1, 1], 3, 1.0, 1.0)[0]
-    without = plan.busiest(0.0, [1, 1], 3, 1.0)[0]
-    assert (with_gpus.tolist(), without.tolist()) == ([1.0, 1.0, 0.25], [0.2, 0.2, 0.1])
-    plan.keep(0, 0.0, 2 * SLOT_S, -1.0, -3.0)
-    assert plan.busiest(0.0, [1, 1], 1, 1.0, 1.0)[0, 0] == 0.25
+    work = replace(asked(2, 1.0), runtime_s=np.full(2, SLOT_S), power_w=np.full(2, 100.0))
+    plan.keep(0, SLOT_S, 2 * SLOT_S, 1.0, 3.0)
+    taken = choose_start(outlook, plan, work, 0.0)
+    without = choose_start(outlook, plan, replace(work, gpus=0.0), 0.0)
+    plan.keep(0, SLOT_S, 2 * SLOT_S, -1.0, -3.0)
+    free = choose_start(outlook, plan, work, 0.0)
+    slots = [each.start_s / SLOT_S for each in (taken, without, free)]
+    assert (slots, taken.run.zone) == ([2.0, 1.0, 1.0], 0)

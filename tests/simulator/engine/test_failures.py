@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
+from greensched_policies.kernel.starts import Plan
 from greensched_simulator.arrays.nodes import Outages
 from greensched_simulator.engine.engine import run
 from greensched_simulator.engine.run import Given
 from greensched_simulator.engine.state.choices import rules_of
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
-from greensched_simulator.engine.state.starts import Plan
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.runs.job_times import waits_s
 from greensched_simulator.runs.node_hours import node_hours

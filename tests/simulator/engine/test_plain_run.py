@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_policies.costs.cost import Floats
+from greensched_policies.kernel.starts import Plan
 from greensched_simulator.engine.engine import run
 from greensched_simulator.engine.run import Given
 from greensched_simulator.engine.state.choices import rules_of
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.engine.state.recorded import Recorded
-from greensched_simulator.engine.state.starts import Plan
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.simulation import (
     empty_plan,

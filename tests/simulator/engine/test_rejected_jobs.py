@@ -7,18 +7,18 @@ import pytest
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.kernel.starts import Plan
+from greensched_policies.library.grid_table import grid_table
 from greensched_policies.rules.catalogue import (
     BAD_WHEN_RULES,
     MAY_REJECT,
     WHEN_RULES,
 )
-from greensched_simulator.arrays.grid_table import grid_table
 from greensched_simulator.engine.engine import run
 from greensched_simulator.engine.run import Given
 from greensched_simulator.engine.state.choices import rules_of
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.engine.state.job_estimates import estimates_of
-from greensched_simulator.engine.state.starts import Plan
 from greensched_simulator.engine.state.terms import RunConfig
 from greensched_simulator.policy import (
     BAD_PLACINGS,

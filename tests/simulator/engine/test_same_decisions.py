@@ -19,6 +19,7 @@ from greensched_extender.rows import Rows
 from greensched_extender.scoring import Appraisal, ScoringAssumptions, ZoneMeans, appraise
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.view import View
+from greensched_policies.compiling.compiled import compiled
 from greensched_policies.costs import capping
 from greensched_policies.costs.capping import CapColumns
 from greensched_policies.costs.cost import (
@@ -35,6 +36,7 @@ from greensched_policies.encoding.queue_columns import QueueColumns
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.learned.guard import Guard
+from greensched_policies.library.grid_table import grid_table
 from greensched_policies.rules.catalogue import (
     BAD_WHEN_RULES,
     CAP_RULES,
@@ -43,9 +45,7 @@ from greensched_policies.rules.catalogue import (
     WHEN_RULES,
     WHERE_RULES,
 )
-from greensched_simulator.arrays.grid_table import grid_table
 from greensched_simulator.arrays.moving import Data
-from greensched_simulator.compiling.compiled import compiled
 from greensched_simulator.engine.execution.workers import workload_of
 from greensched_simulator.engine.state import observing
 from greensched_simulator.engine.state.choices import RuleSet, rules_of, score_nodes

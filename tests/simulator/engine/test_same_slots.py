@@ -11,16 +11,18 @@ from greensched_policies.costs.cost import CostModel, Floats
 from greensched_policies.costs.pausing import planned_slots
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.weights import Weights
+from greensched_policies.kernel.starts import Plan, keep
+from greensched_policies.library.grid_table import grid_table
 from greensched_policies.planning.core_plan import CorePlan
+from greensched_policies.planning.library_calls import see_slots
 from greensched_policies.planning.outlook import outlook_of
 from greensched_policies.planning.planning import NO_ZONE
-from greensched_policies.planning.slot_planning import Interruptible, plan_slots, slot_columns
+from greensched_policies.planning.slot_planning import Interruptible, plan_slots
 from greensched_policies.rules.catalogue import WHEN_RULES
 from greensched_policies.rules.pause import pause_if_worth
-from greensched_simulator.arrays.grid_table import grid_table
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.engine.execution.runs import columns_by_zone, pause_seen
-from greensched_simulator.engine.state.starts import Plan, UnstartedJob, keep
+from greensched_simulator.engine.state.starts import UnstartedJob
 from greensched_simulator.engine.state.terms import RunConfig
 
 pytestmark = pytest.mark.engine
@@ -133,7 +135,11 @@ def core_plan(case: Case) -> CorePlan:
 @given(cases("planned-window"), st.integers(1, 40))
 def test_slots_look_alike(case: Case, count: int) -> None:
     outlook = outlook_of(0.0, SLOT_S, case.carbon, case.price)
-    _, found = slot_columns(outlook, core_plan(case), case.work, case.now_s, count)
+    work = case.work
+    needs = work.cpu_cores, work.gpus
+    found, _ = see_slots(
+        outlook, core_plan(case), case.now_s, work.runtime_s, needs, work.weights, count
+    )
     wanted = columns_of_simulator(case, count)
     for name, ours, theirs in zip(SlotColumns._fields, found, wanted, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9, err_msg=name)

@@ -1,4 +1,4 @@
-"""The planner of many workloads, in numpy, decides what the simulator's compiled code decides."""
+"""The compiled library decides what the simulator's engine decides."""
 
 from dataclasses import dataclass
 
@@ -8,30 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_policies.costs.cost import CostModel, Floats
-from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.weights import Weights
+from greensched_policies.kernel.starts import Plan, keep
+from greensched_policies.library.grid_table import GridTable, grid_table
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import outlook_of
-from greensched_policies.planning.planning import plan_all
-from greensched_policies.planning.start_blocks import (
-    MOST_STARTS,
-    StartRequest,
-    block_of,
-    columns_of,
-)
+from greensched_policies.planning.planning import StartRequest, plan_all
 from greensched_policies.rules.catalogue import WHEN_RULES
-from greensched_simulator.arrays.grid_table import GridTable, grid_table
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.engine.state.choices import rules_of
-from greensched_simulator.engine.state.starts import (
-    MOST_SLOTS,
-    Plan,
-    UnstartedJob,
-    choose_start,
-    keep,
-    slot_columns,
-    starts_between,
-)
+from greensched_simulator.engine.state.starts import UnstartedJob, choose_start
 from greensched_simulator.engine.state.terms import RunConfig
 
 pytestmark = pytest.mark.engine
@@ -123,29 +109,8 @@ def asked(case: Case, rule: str, place: int) -> StartRequest:
         np.ones_like(case.runtime_s[place]),
         case.weights,
         WHEN_RULES[rule],
+        thresholds=None,
     )
-
-
-def test_both_look_at_as_many_starts_at_most() -> None:
-    assert MOST_STARTS == MOST_SLOTS
-
-
-@settings(max_examples=200)
-@given(cases(), st.integers(1, 60), st.integers(1, 40))
-def test_candidate_starts_look_alike(case: Case, slots: int, count: int) -> None:
-    case = extended(case)
-    grid, kept, terms = compiled_side(case, slots)
-    outlook, plan = outlook_of(0.0, SLOT_S, case.carbon, case.price), numpy_plan(case, slots)
-    everyone = [asked(case, "planned-window", place) for place in range(len(case.latest_s))]
-    block = block_of(outlook, plan, everyone, case.now_s, count)
-    for row, each in enumerate(everyone):
-        work = UnstartedJob(case.now_s, each.runtime_s, each.cpu_cores, *NO_DATA)
-        wanted, zones = slot_columns(grid, kept, terms, work, count)
-        load = plan.busiest(case.now_s, block.widths[row], count, each.cpu_cores)
-        found, best = columns_of(block, row, load)
-        assert best.tolist() == zones.tolist()
-        for name, ours, theirs in zip(SlotColumns._fields, found, wanted, strict=True):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize("rule", WHEN_RULES)
@@ -159,12 +124,12 @@ def test_every_rule_chooses_the_same_starts_and_leaves_the_same_plan(rule: str, 
     rules = rules_of(rule, "weighted-cost")
     wanted = []
     for each in everyone:
-        work = UnstartedJob(case.now_s, each.runtime_s, each.cpu_cores, *NO_DATA)
+        work = UnstartedJob(case.now_s, np.array(each.runtime_s), each.cpu_cores, *NO_DATA)
         start = choose_start(grid, kept, terms, rules, work, each.latest_s)
         end_s = start.start_s + start.runtime_s
         keep(kept, start.zone, SLOT_S, start.start_s, end_s, each.cpu_cores)
         wanted.append((start.start_s, start.zone, start.runtime_s))
-    found = plan_all(outlook, plan, everyone, case.now_s, thresholds=None)
+    found = plan_all(outlook, plan, everyone, case.now_s)
     assert [(each.start_s, each.run.zone, each.run.runtime_s) for each in found] == wanted
     np.testing.assert_array_equal(plan.cores, kept.cores)
 
@@ -179,8 +144,3 @@ def extended(case: Case) -> Case:
         for values in (case.carbon, case.price)
     )
     return Case(**{**vars(case), "carbon": carbon, "price": price})
-
-
-def test_starts_are_counted_alike() -> None:
-    terms = RunConfig(0, SLOT_S, 100, Weights(0.0, 1.0, 0.0), MODEL)
-    assert [starts_between(0.0, latest_s, terms) for latest_s in (-1.0, 899.0, 900.0)] == [1, 1, 2]

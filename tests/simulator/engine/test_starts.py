@@ -7,17 +7,14 @@ from hypothesis import strategies as st
 from greensched_policies.costs.cost import CostModel, Floats, Integers
 from greensched_policies.encoding.slots import FULL, SlotColumns, spread_of, with_overload
 from greensched_policies.encoding.weights import Weights
-from greensched_simulator.arrays.grid_table import GridTable, grid_table, in_parts
+from greensched_policies.kernel.starts import Plan, keep, slots_of, watch_plan
+from greensched_policies.library.grid_table import GridTable, grid_table, in_parts
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.engine.state.choices import rules_of
 from greensched_simulator.engine.state.starts import (
-    Plan,
     UnstartedJob,
     choose_start,
-    keep,
     slot_columns,
-    slots_of,
-    watch_plan,
 )
 from greensched_simulator.engine.state.terms import RunConfig
 
@@ -51,10 +48,10 @@ def columns(
 
 
 def busiest(kept: Plan, now_s: float, runtime_s: float, count: int, cores: float) -> Floats:
-    found = np.empty(count)
+    found = np.zeros(count)
     room = np.empty((2, count + int(runtime_s / SLOT_S) + 2))
     touched = slots_of(now_s, now_s + runtime_s, SLOT_S, kept.cores.shape[1])
-    watch_plan(kept, 0, touched, cores, room, found)
+    watch_plan(kept.cores[0], kept.capacity[0], touched, cores, room, found)
     return found
 
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from greensched_policies.compiling.compiled import compiled
 from greensched_policies.costs.cost import Floats
 from greensched_policies.costs.pausing import PauseColumns, planned_slots
 from greensched_policies.rules.catalogue import PAUSE_RULES
 from greensched_simulator.bounds.bound import least_totals
 from greensched_simulator.bounds.limits import freedom_of
-from greensched_simulator.compiling.compiled import compiled
 from greensched_simulator.phase_jobs.phases import Phase, PhasedJob, spent
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.job_times import waits_s

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
+from greensched_policies.compiling.compiled import compiled
 from greensched_policies.costs.carbon_scaler import carbon_scaler
 from greensched_policies.costs.scaling import scaled_plan
 from greensched_simulator.bounds.bound import least_totals
 from greensched_simulator.bounds.limits import freedom_of
-from greensched_simulator.compiling.compiled import compiled
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.job_times import waits_s
 from greensched_simulator.runs.outcome import Outcome, outcome_of

@@ -19,10 +19,10 @@ from greensched_policies.billing.transfers import (
     transfer_grams,
     with_transfer,
 )
+from greensched_policies.compiling.compiled import compiled
 from greensched_policies.costs.cost import PlacementCost
 from greensched_simulator.arrays.moving import NO_LINKS
 from greensched_simulator.bounds.bound import least_totals
-from greensched_simulator.compiling.compiled import compiled
 from greensched_simulator.policy import policy_named
 from greensched_simulator.results.recorded_rows import decision_rows
 from greensched_simulator.runs.charges import charge_of

@@ -7,10 +7,11 @@ not fail.
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing, fast, inlined
 from greensched_policies.costs.cost import CPU_CAPACITY, Integers
+from greensched_policies.kernel.starts import keep
 from greensched_simulator.arrays.heaps import Heap, job_at, push, restore, size_of
 from greensched_simulator.arrays.nodes import Outages
-from greensched_simulator.compiling.compiled import borrowing, fast, inlined
 from greensched_simulator.engine.execution.running import leave_nodes, refresh
 from greensched_simulator.engine.execution.runs import clear_agenda
 from greensched_simulator.engine.execution.suspending import note_run_segments
@@ -25,7 +26,6 @@ from greensched_simulator.engine.state.power_states import (
 )
 from greensched_simulator.engine.state.progress import lose_unsaved_work
 from greensched_simulator.engine.state.recorded import Recorded
-from greensched_simulator.engine.state.starts import keep
 
 AWAY = -1.0  # cores free on a node that is away: fewer than any job asks for
 

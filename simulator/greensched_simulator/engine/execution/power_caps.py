@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import compiled, fast, inlined
 from greensched_policies.costs.capping import (
     CPU,
     EXPECTED_SENSITIVITY,
@@ -33,9 +34,9 @@ from greensched_policies.costs.cost import (
     WorkloadColumns,
     watts_at,
 )
-from greensched_simulator.arrays.grid_table import CARBON, GridTable, means_over
+from greensched_policies.kernel.grid_means import means_over
+from greensched_policies.library.grid_table import CARBON, GridTable
 from greensched_simulator.arrays.heaps import job_at, restore, size_of
-from greensched_simulator.compiling.compiled import compiled, fast, inlined
 from greensched_simulator.engine.execution.workers import (
     node_of,
     throughput_of,

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing, inlined
 from greensched_policies.costs.cost import (
     CORE_SPEED,
     CPU_CAPACITY,
@@ -9,9 +10,9 @@ from greensched_policies.costs.cost import (
     MEMORY_CAPACITY,
     Floats,
 )
+from greensched_policies.kernel.starts import is_kept, keep
 from greensched_simulator.arrays.heaps import push
 from greensched_simulator.arrays.moving import moving_s
-from greensched_simulator.compiling.compiled import borrowing, inlined
 from greensched_simulator.engine.execution.workers import (
     all_cores,
     data_of,
@@ -41,7 +42,6 @@ from greensched_simulator.engine.state.progress import (
 )
 from greensched_simulator.engine.state.progress import end_s as end_s_of
 from greensched_simulator.engine.state.recorded import GPUS
-from greensched_simulator.engine.state.starts import is_kept, keep
 from greensched_simulator.engine.state.terms import RunConfig
 
 

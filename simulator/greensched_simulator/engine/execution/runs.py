@@ -4,30 +4,29 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_policies.costs.cost import Integers
 from greensched_policies.costs.pausing import PauseColumns, planned_slots
 from greensched_policies.costs.scaling import scaled_plan, useful_workers
 from greensched_policies.encoding.slots import SlotColumns
-from greensched_simulator.arrays.grid_table import GridTable
+from greensched_policies.kernel.starts import (
+    SEEN,
+    Plan,
+    as_slots,
+    complete_slots,
+    keep,
+    watch_slots,
+)
+from greensched_policies.library.functions import MOST_STARTS
+from greensched_policies.library.grid_table import GridTable
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.moving import transfer_surcharges
-from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.engine.execution.workers import all_cores, data_of, scales
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.choices import NOWHERE
 from greensched_simulator.engine.state.progress import PAUSE_AT_S, RESTARTS, WANTED, expected_left_s
 from greensched_simulator.engine.state.recorded import Recorded
-from greensched_simulator.engine.state.starts import (
-    MOST_SLOTS,
-    SEEN,
-    Plan,
-    UnstartedJob,
-    as_slots,
-    keep,
-    most_slots,
-    watch,
-    weigh,
-)
+from greensched_simulator.engine.state.starts import UnstartedJob
 from greensched_simulator.engine.state.terms import RunConfig
 
 _planned_slots = compiled(planned_slots)
@@ -64,12 +63,12 @@ def choose_runs(job: int, now_s: float, running_in: int, run: Run) -> Runs:
     share = expected_left_s(job, jobs, recorded.progress) / jobs.estimate_s[job]
     runtime_s = estimates.runtime_s[job] * share
     needed = np.ceil(np.where(np.isinf(runtime_s), 0.0, runtime_s) / terms.slot_s - _ROUNDING)
-    spare = min(spare_slots(job, now_s, share, run), MOST_SLOTS - int(needed.max()))
+    spare = min(spare_slots(job, now_s, share, run), MOST_STARTS - int(needed.max()))
     if spare < 1 or (needed.max() < 2.0 and not is_running):
         return nothing_chosen()
     again_s, most = restarting(job, jobs, recorded)
     data, run_j = data_of(job, jobs, recorded), estimates.run_j[job] * share
-    work = UnstartedJob(now_s, runtime_s, all_cores(job, jobs, recorded), data, run_j)
+    work = UnstartedJob(now_s, runtime_s, all_cores(job, jobs, recorded), data, run_j, 0.0)
     count = max(int(needed.max()), 1) + spare
     cost = run.rules.when[0](columns_by_zone(run.grid, run.plan, terms, work, count))
     restart_s, lead_s = again_s * estimates.slowest[job], estimates.lead_s[job]
@@ -98,7 +97,7 @@ def choose_sizes(job: int, now_s: float, running_in: int, run: Run) -> Runs:
     left_s, lead_s = jobs.deadline_s[job] - now_s, estimates.lead_s[job]
     if np.isinf(left_s):
         return nothing_chosen()
-    count = min(max(int((left_s - lead_s) / terms.slot_s + _ROUNDING), 1), MOST_SLOTS)
+    count = min(max(int((left_s - lead_s) / terms.slot_s + _ROUNDING), 1), MOST_STARTS)
     throughput, slowest = terms.scaling[int(jobs.scaling[job])], estimates.slowest[job]
     left = expected_left_s(job, jobs, recorded.progress)
     running = recorded.workers[job] if running_in != NOWHERE else 0
@@ -111,7 +110,7 @@ def choose_sizes(job: int, now_s: float, running_in: int, run: Run) -> Runs:
     for size in range(sizes):
         # Each worker fetches all data, and does a part of the work.
         own_j = run_j / throughput[size]
-        work = UnstartedJob(now_s, in_zone_s, jobs.cpu_cores[job] * (size + 1), data, own_j)
+        work = UnstartedJob(now_s, in_zone_s, jobs.cpu_cores[job] * (size + 1), data, own_j, 0.0)
         slots = columns_by_zone(run.grid, run.plan, terms, work, count)
         cost[:, size, :] = run.rules.when[0](slots)
     best, least = nothing_chosen(), np.inf
@@ -158,23 +157,11 @@ def pause_seen(restart_s: float, runtime_s: float, slot_s: float) -> PauseColumn
 def columns_by_zone(
     grid: GridTable, plan: Plan, terms: RunConfig, work: UnstartedJob, count: int
 ) -> SlotColumns:
-    """Return what a when rule sees of the next slots, a row for each zone, [Z,S].
-
-    Carbon, price and planned load "over the run" are those over the slot.
-    """
-    runtime_s, slot_s = work.runtime_s, terms.slot_s
-    in_slot_s = np.where(np.isinf(runtime_s), np.inf, slot_s)
-    columns = np.empty((2 + SEEN, runtime_s.size, count))
-    room = np.empty((2, count + most_slots(in_slot_s, slot_s)))
+    """Return what a when rule sees of the next slots, a row for each zone, [Z,S]."""
     surcharge = transfer_surcharges(terms.links, work.data, work.run_j)
-    in_slot = UnstartedJob(work.now_s, in_slot_s, work.cpu_cores, work.data, work.run_j)
-    watch(grid, plan, slot_s, in_slot, surcharge, columns[2:], room)
-    flat = columns[2:].reshape((SEEN, runtime_s.size * count))
-    weigh(flat, terms.weights.carbon, terms.weights.cost)
-    for zone in range(runtime_s.size):
-        columns[1, zone] = runtime_s[zone]
-        for place in range(count):
-            columns[0, zone, place] = place * slot_s
+    columns = np.empty((2 + SEEN, work.runtime_s.size, count))
+    has_gaps = watch_slots(grid, plan, terms.slot_s, work, surcharge, columns)
+    complete_slots(work.runtime_s, terms.slot_s, terms.weights, has_gaps, columns)
     return as_slots(columns)
 
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing, fast
+from greensched_policies.kernel.starts import keep
 from greensched_simulator.arrays.heaps import push
-from greensched_simulator.compiling.compiled import borrowing, fast
 from greensched_simulator.engine.execution.runs import (
     Runs,
     choose_runs,
@@ -37,7 +38,6 @@ from greensched_simulator.engine.state.progress import (
     settle,
     until_s,
 )
-from greensched_simulator.engine.state.starts import keep
 
 
 @fast

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing, inlined
 from greensched_policies.costs.cost import CORE_SPEED, WorkloadColumns
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.moving import Data
-from greensched_simulator.compiling.compiled import borrowing, inlined
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.choices import fits
 from greensched_simulator.engine.state.cluster import ClusterState

@@ -5,9 +5,9 @@ This is the assignment problem: each row gets its own column, at the least total
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import fast
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.arrays.jobs import JobArrays
-from greensched_simulator.compiling.compiled import fast
 from greensched_simulator.engine.execution.running import start
 from greensched_simulator.engine.execution.workers import are_several, new_worker
 from greensched_simulator.engine.queue.gangs import start_gang

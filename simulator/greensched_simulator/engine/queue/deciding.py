@@ -2,20 +2,15 @@
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing, fast, inlined
+from greensched_policies.kernel.starts import is_kept, keep
 from greensched_simulator.arrays.heaps import Heap, push
-from greensched_simulator.compiling.compiled import borrowing, fast, inlined
 from greensched_simulator.engine.execution.workers import all_cores, data_of
 from greensched_simulator.engine.queue.gangs import start_gang
 from greensched_simulator.engine.queue.waiting import wait
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.choices import NOWHERE
-from greensched_simulator.engine.state.starts import (
-    Start,
-    UnstartedJob,
-    choose_start,
-    is_kept,
-    keep,
-)
+from greensched_simulator.engine.state.starts import Start, UnstartedJob, choose_start
 
 # The decisions: a job's start, its node, a node's power cap, none since the run is over, and the
 # node of a job whose turn in the queue has come.
@@ -53,7 +48,7 @@ def work_of(job: int, now_s: float, run: Run) -> UnstartedJob:
     """Return a job that has just arrived as an `UnstartedJob`."""
     jobs, recorded, estimates = run.jobs, run.recorded, run.estimates
     cores, data = all_cores(job, jobs, recorded), data_of(job, jobs, recorded)
-    return UnstartedJob(now_s, estimates.runtime_s[job], cores, data, estimates.run_j[job])
+    return UnstartedJob(now_s, estimates.runtime_s[job], cores, data, estimates.run_j[job], 0.0)
 
 
 @borrowing

@@ -4,7 +4,7 @@ Ousterhout, "Scheduling Techniques for Concurrent Systems", ICDCS 1982. In Kuber
 coscheduling plugin provide it.
 """
 
-from greensched_simulator.compiling.compiled import borrowing, fast
+from greensched_policies.compiling.compiled import borrowing, fast
 from greensched_simulator.engine.execution.running import give_room, start, take_room
 from greensched_simulator.engine.execution.workers import new_worker, scales, workers_of
 from greensched_simulator.engine.run import Run

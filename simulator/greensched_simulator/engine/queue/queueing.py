@@ -5,10 +5,10 @@ Where agents choose nodes, serving stops at each job whose node they choose.
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing, fast, inlined
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.queue_columns import QueueColumns
 from greensched_simulator.arrays.jobs import JobArrays
-from greensched_simulator.compiling.compiled import borrowing, fast, inlined
 from greensched_simulator.engine.execution.running import start
 from greensched_simulator.engine.execution.workers import (
     all_fit,

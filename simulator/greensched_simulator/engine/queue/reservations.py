@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing, fast, inlined
 from greensched_policies.costs.cost import CORE_SPEED
 from greensched_simulator.arrays.heaps import job_at, size_of
 from greensched_simulator.arrays.jobs import JobArrays
-from greensched_simulator.compiling.compiled import borrowing, fast, inlined
 from greensched_simulator.engine.execution.running import ready_s
 from greensched_simulator.engine.execution.workers import (
     all_fit,

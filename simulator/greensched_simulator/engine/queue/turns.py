@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from greensched_simulator.compiling.compiled import fast, inlined
+from greensched_policies.compiling.compiled import fast, inlined
 from greensched_simulator.engine.queue.reservations import Reservation, nothing_reserved
 from greensched_simulator.engine.run import QueueTurns
 

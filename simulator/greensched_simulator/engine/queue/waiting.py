@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from greensched_simulator.compiling.compiled import borrowing
+from greensched_policies.compiling.compiled import borrowing
 from greensched_simulator.engine.execution.running import start
 from greensched_simulator.engine.execution.workers import are_several, node_of
 from greensched_simulator.engine.queue.gangs import start_gang

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import TRIED, borrowing, callee, fast, inlined
 from greensched_policies.costs.capping import CapColumns
 from greensched_policies.costs.cost import (
     CPU_CAPACITY,
@@ -19,6 +20,7 @@ from greensched_policies.encoding.observation import (
 )
 from greensched_policies.encoding.queue_columns import QueueColumns
 from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.library.grid_table import GridTable
 from greensched_policies.rules.catalogue import (
     BAD_WHEN_RULES,
     CAP_RULES,
@@ -27,8 +29,6 @@ from greensched_policies.rules.catalogue import (
     WHEN_RULES,
     WHERE_RULES,
 )
-from greensched_simulator.arrays.grid_table import GridTable
-from greensched_simulator.compiling.compiled import TRIED, borrowing, callee, fast, inlined
 from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.gpu_shares import have_room
 from greensched_simulator.engine.state.observing import (

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import inlined
 from greensched_policies.costs.cost import (
     CORE_SPEED,
     CPU_CAPACITY,
@@ -18,7 +19,6 @@ from greensched_policies.costs.cost import (
     NodeColumns,
 )
 from greensched_simulator.arrays.nodes import NodeArrays
-from greensched_simulator.compiling.compiled import inlined
 
 
 class ClusterState(NamedTuple):

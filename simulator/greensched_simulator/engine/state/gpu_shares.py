@@ -6,8 +6,8 @@ such GPU. It has no columns if all jobs ask for whole GPUs: then their number is
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing, inlined
 from greensched_policies.costs.cost import Floats
-from greensched_simulator.compiling.compiled import borrowing, inlined
 
 _EPSILON = 1e-9  # of a GPU; rounding error of sums of shares
 

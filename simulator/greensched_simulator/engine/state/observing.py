@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from greensched_policies.billing.transfers import with_transfer
+from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_policies.costs.cost import (
     Floats,
     Integers,
@@ -28,9 +29,9 @@ from greensched_policies.encoding.observation import (
     room_columns,
 )
 from greensched_policies.encoding.weights import Weights
-from greensched_simulator.arrays.grid_table import CARBON, PRICE, GridTable, fill_means
+from greensched_policies.kernel.grid_means import fill_means
+from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 from greensched_simulator.arrays.moving import Data, moving_seen
-from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.engine.state.cluster import ClusterState, columns_of, is_empty
 from greensched_simulator.engine.state.power_states import sleep_seen
 from greensched_simulator.engine.state.terms import RunConfig

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import inlined
 from greensched_policies.costs.cost import Floats
 from greensched_policies.costs.sleeping import SleepColumns
-from greensched_simulator.compiling.compiled import inlined
 
 # Rows of the table [6,N].
 SAVED_W, WAKE_S, WAKE_J, STAYS_AWAKE_S, ASLEEP_FROM_S, AWAKE_FROM_S = range(6)

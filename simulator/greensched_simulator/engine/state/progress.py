@@ -9,10 +9,10 @@ suspended job starts up again and goes on with the unsaved work.
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_policies.costs.capping import CPU, GPU, cpu_speed
 from greensched_policies.costs.cost import CORE_SPEED, Floats
 from greensched_simulator.arrays.jobs import JobArrays
-from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.engine.state.cluster import ClusterState
 
 # Rows of the table, [11,J].

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import fast
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.arrays.jobs import JobArrays
-from greensched_simulator.compiling.compiled import fast
 from greensched_simulator.engine.state.choices import NOWHERE
 from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.progress import nothing_done

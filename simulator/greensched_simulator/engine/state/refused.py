@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import fast
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.arrays.jobs import JobArrays
-from greensched_simulator.compiling.compiled import fast
 
 _REMEMBERED = 8
 

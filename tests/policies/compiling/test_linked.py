@@ -4,8 +4,8 @@ from typing import Any, cast
 
 import pytest
 
-from greensched_simulator.compiling.compiled import fast
-from greensched_simulator.compiling.linked import Linked
+from greensched_policies.compiling.compiled import fast
+from greensched_policies.compiling.linked import Linked
 
 
 @fast

@@ -17,7 +17,7 @@ import numba
 from numba.core.caching import UserProvidedCacheLocator
 from platformdirs import user_cache_path
 
-from greensched_simulator.compiling.compiled_sources import compiled_sources, is_ours
+from greensched_policies.compiling.compiled_sources import compiled_sources, is_ours
 
 _KEPT_S = 30 * 86400.0
 
@@ -30,7 +30,7 @@ class ByContent(UserProvidedCacheLocator):
         """Return the locator of a function's machine code; None for a file that is not ours."""
         if not is_ours(Path(py_file)):
             return None
-        return super().from_function(py_func, py_file)  # type: ignore[no-untyped-call]  # numba has no types
+        return super().from_function(py_func, py_file)
 
     @classmethod
     def get_suitable_cache_subpath(cls, py_file: str) -> str:

@@ -9,9 +9,9 @@ import pytest
 from numba import types
 from numba.experimental import structref
 
+from greensched_policies.compiling.compiled import borrowing, fast
+from greensched_policies.compiling.lending import lent_structure
 from greensched_policies.costs.cost import Floats
-from greensched_simulator.compiling.compiled import borrowing, fast
-from greensched_simulator.compiling.lending import lent_structure
 
 pytestmark = pytest.mark.engine
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from greensched_policies.compiling.code_cache import own_folder
+from greensched_policies.compiling.compiled_sources import compiled_sources
+from greensched_policies.library.sources import imported_by
 from greensched_policies.rules.catalogue import CAP_RULES, ORDER_RULES, WHEN_RULES, WHERE_RULES
-from greensched_simulator.compiling.code_cache import own_folder
-from greensched_simulator.compiling.compiled_sources import compiled_sources, imported_by
 
 NAMES = [path.stem for path in compiled_sources()]
 
@@ -60,6 +61,10 @@ def test_the_order_does_not_depend_on_the_folder() -> None:
         ("from greensched_simulator.arrays import heaps, jobs", "greensched_simulator.arrays.jobs"),
         ("from greensched_policies.costs import (cost)", "greensched_policies.costs.cost"),
         ("import greensched_simulator.policy", "greensched_simulator.policy"),
+        (
+            "from greensched_policies.kernel import (\n    choosing,\n    starts,\n)",
+            "greensched_policies.kernel.starts",
+        ),
     ],
 )
 def test_a_module_counts_however_it_is_imported(line: str, module: str) -> None:

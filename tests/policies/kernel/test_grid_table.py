@@ -7,15 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greensched_simulator.arrays.grid_table import (
-    CARBON,
-    PRICE,
-    GridTable,
-    grid_table,
-    in_parts,
-    means_over,
-    step_at,
-)
+from greensched_policies.kernel.grid_means import means_over, step_at
+from greensched_policies.library.grid_table import CARBON, PRICE, GridTable, grid_table, in_parts
 
 HOUR_S = 3600.0
 

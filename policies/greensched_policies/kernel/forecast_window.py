@@ -8,17 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greensched_policies.compiling.compiled import borrowing, inlined
 from greensched_policies.costs.cost import Floats
-from greensched_simulator.arrays.grid_table import (
-    CARBON,
-    PRICE,
-    GridTable,
-    has_all,
-    integral_between,
-    is_one_step,
-    step_at,
-)
-from greensched_simulator.compiling.compiled import borrowing, inlined
+from greensched_policies.kernel.grid_means import has_all, integral_between, is_one_step, step_at
+from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 
 
 class RunToShift(NamedTuple):

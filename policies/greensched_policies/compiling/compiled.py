@@ -21,9 +21,9 @@ from numba.core.errors import NumbaError
 from numba.extending import overload
 
 from greensched_core.errors import BadInput
+from greensched_policies.compiling.code_cache import keep_machine_code
+from greensched_policies.compiling.linked import Linked
 from greensched_policies.costs.cost import as_index, taken
-from greensched_simulator.compiling.code_cache import keep_machine_code
-from greensched_simulator.compiling.linked import Linked
 
 TRIED = (2, 3)  # decisions and candidates in the trial call of a rule
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
+from greensched_policies.compiling.compiled import TRIED, callee
 from greensched_policies.encoding.slots import SlotColumns
-from greensched_simulator.compiling.compiled import TRIED, callee
 
 ONE = SlotColumns._make([np.ones(TRIED)] * 8)
 

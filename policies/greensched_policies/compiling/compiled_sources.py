@@ -6,19 +6,14 @@ are excluded: each rule is compiled by itself, and numba drops its machine code 
 changes. What rules import is included.
 """
 
-import re
-from collections.abc import Iterator
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-_IMPORT = re.compile(
-    r"^(?:from|import) (greensched_(?:policies|simulator)[\w.]*)(?: import \(?([\w, ]+))?",
-    re.MULTILINE,
-)
+from greensched_policies.library.sources import folder_of, imported_by
+
 _CATALOGUE = "greensched_policies.rules.catalogue"
 _PACKAGES = ("greensched_policies", "greensched_simulator")
-_COMPILES = "greensched_simulator.compiling.compiled"
+_COMPILES = "greensched_policies.compiling.compiled"
 
 
 def compiled_sources() -> list[Path]:
@@ -37,27 +32,16 @@ def compiled_sources() -> list[Path]:
     return [modules[name] for name in sorted(found - {_CATALOGUE})]
 
 
-def imported_by(source: str) -> Iterator[str]:
-    """Yield the modules that a source imports, and each imported name as if it were a module."""
-    for module, names in _IMPORT.findall(source):
-        yield module
-        yield from (f"{module}.{name.strip()}" for name in names.split(","))
-
-
 def is_ours(path: Path) -> bool:
     """Return whether a file belongs to the policies or the simulator."""
-    return any(path.is_relative_to(_folder(package)) for package in _PACKAGES)
+    installed = [package for package in _PACKAGES if find_spec(package)]
+    return any(path.is_relative_to(folder_of(package)) for package in installed)
 
 
 def _modules(package: str) -> dict[str, Path]:
-    """Return the files of a package's modules, by module name."""
-    folder = _folder(package)
+    """Return the files of a package's modules, by module name; none if it is not installed."""
+    if find_spec(package) is None:
+        return {}
+    folder = folder_of(package)
     inner = {path: path.relative_to(folder).with_suffix("").parts for path in folder.rglob("*.py")}
     return {".".join((package, *parts)): path for path, parts in inner.items()}
-
-
-@cache
-def _folder(package: str) -> Path:
-    spec = find_spec(package)
-    assert spec is not None and spec.submodule_search_locations, f"{package} is not installed"
-    return Path(next(iter(spec.submodule_search_locations)))

@@ -69,6 +69,16 @@ class _WholeCompiler(Compiler):
         return done
 
 
+class _PortableLibrary(_WholeLibrary):
+    """Code that is kept as it is before it is optimised for this processor."""
+
+    portable = ""
+
+    def _optimize_final_module(self) -> None:
+        self.portable = str(self._final_module)
+        super()._optimize_final_module()
+
+
 class Linked:
     """A function that is compiled when Python first calls it; compiled callers link it instead."""
 
@@ -86,3 +96,21 @@ class Linked:
     @property
     def _numba_type_(self) -> Any:
         return types.Dispatcher(self._part)
+
+
+def portable_code(function: Linked, signature: tuple[Any, ...]) -> tuple[str, str]:
+    """Return LLVM's code of a function with all that it calls, for any processor, and its name.
+
+    `signature` are numba's types of its arguments.
+    """
+
+    class _PortableCompiler(Compiler):
+        def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
+            self.kept = library or _PortableLibrary(target.codegen(), "portable")
+            super().__init__(typing, target, self.kept, *rest)
+
+    options = function.options | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    whole = njit(pipeline_class=_PortableCompiler, **options)(function.py_func)
+    whole.compile(signature)
+    done = whole.overloads[signature]
+    return done.library.portable, done.fndesc.llvm_func_name

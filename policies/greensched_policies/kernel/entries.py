@@ -1,0 +1,115 @@
+"""The functions of the library: each makes arrays of its addresses, and calls what decides.
+
+`library/functions.py` has the places of all that they take.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+from numba.np.numpy_support import carray
+
+from greensched_policies.compiling.compiled import compiled, fast
+from greensched_policies.costs import pausing
+from greensched_policies.encoding.weights import Weights
+from greensched_policies.kernel.planning import Basis, Many
+from greensched_policies.kernel.planning import plan_starts as _plan_starts
+from greensched_policies.kernel.starts import (
+    NO_TRANSFER,
+    PendingWork,
+    Plan,
+    complete_slots,
+    watch_slots,
+)
+from greensched_policies.library import functions as at
+from greensched_policies.library.grid_table import GridTable
+
+_planned_slots = compiled(pausing.planned_slots)
+
+
+def _pointer_to(kind: Any) -> Any:
+    """Return what makes a pointer of an address."""
+
+    def pointer(_context: Any, address: Any) -> Any:
+        def code(target: Any, builder: Any, _signature: Any, given: Any) -> Any:
+            return builder.inttoptr(given[0], target.get_value_type(types.CPointer(kind)))
+
+        return types.CPointer(kind)(types.int64), code
+
+    return intrinsic(pointer)
+
+
+_floats: Any = _pointer_to(types.float64)
+_integers: Any = _pointer_to(types.int64)
+_flags: Any = _pointer_to(types.boolean)
+
+
+@fast
+def _basis(whole: Any, numbers: Any) -> Basis:
+    zones, steps = whole[at.ZONES], whole[at.STEPS]
+    by_step = carray(_floats(whole[at.BY_STEP_AT]), (8, steps))
+    by_zone = carray(_floats(whole[at.BY_ZONE_AT]), (4, zones))
+    grid = GridTable(
+        carray(_integers(whole[at.STARTS_AT]), (zones + 1,)), by_zone[0], by_step[0], by_step[1],
+        by_step[2:4], by_step[4:6], by_step[6:8], np.ones((2, steps)), np.zeros((2, steps)),
+        by_zone[1],
+    )  # fmt: skip
+    cores = carray(_floats(whole[at.CORES_AT]), (zones, whole[at.SLOTS]))
+    gpus = carray(_floats(whole[at.GPUS_AT]), (zones, whole[at.GPU_SLOTS]))
+    plan = Plan(cores, by_zone[2], gpus, by_zone[3])
+    return Basis(grid, plan, numbers[at.NOW_S], numbers[at.SLOT_S])
+
+
+def plan_starts(integers_at: Any, numbers_at: Any) -> None:
+    """Decide for many workloads: see `planning.plan_starts`."""
+    whole, numbers = carray(integers_at, (at.FOUND_AT + 1,)), carray(numbers_at, (2,))
+    zones, count = whole[at.ZONES], whole[at.COUNT]
+    in_zones = carray(_floats(whole[at.IN_ZONES_AT]), (2, count, zones))
+    asked = carray(_floats(whole[at.ASKED_AT]), (at.ASKED, count))
+    order = carray(_integers(whole[at.ORDER_AT]), (2, whole[at.DECISIONS]))
+    found = carray(_floats(whole[at.FOUND_AT]), (at.FOUND, count))
+    many = Many(asked, in_zones[0], in_zones[1])
+    _plan_starts(_basis(whole, numbers), many, order, whole[at.ASK_AT], found)
+
+
+def see_slots(integers_at: Any, numbers_at: Any) -> None:
+    """Write what a `when` rule sees of the next slots: see `starts.watch_slots`."""
+    whole, numbers = carray(integers_at, (at.RAW_AT + 1,)), carray(numbers_at, (6,))
+    zones, count = whole[at.ZONES], whole[at.SLOTS_SEEN]
+    runtime_s = carray(_floats(whole[at.RUNTIME_AT]), (zones,))
+    columns = carray(_floats(whole[at.COLUMNS_AT]), (8, zones, count))
+    raw = carray(_floats(whole[at.RAW_AT]), (2, zones, count))
+    basis = _basis(whole, numbers)
+    work = PendingWork(basis.now_s, runtime_s, numbers[at.CORES], numbers[at.GPUS_REQUESTED])
+    has_gaps = watch_slots(basis.grid, basis.plan, basis.slot_s, work, NO_TRANSFER, columns)
+    for zone in range(zones):
+        for place in range(count):
+            raw[0, zone, place] = columns[3, zone, place]
+            raw[1, zone, place] = columns[5, zone, place]
+    weights = Weights(numbers[at.COST_WEIGHT], numbers[at.CARBON_WEIGHT], 0.0)
+    complete_slots(runtime_s, basis.slot_s, weights, has_gaps, columns)
+
+
+def planned_slots(integers_at: Any, numbers_at: Any) -> None:
+    """Write the slots in which work runs, and their cost: see `pausing.planned_slots`."""
+    whole, numbers = carray(integers_at, (at.TOTAL_AT + 1,)), carray(numbers_at, (5,))
+    slots = whole[at.OF_COST]
+    cost = carray(_floats(whole[at.COST_AT]), (slots,))
+    chosen = carray(_flags(whole[at.CHOSEN_AT]), (slots,))
+    found, total = _planned_slots(
+        cost, numbers[at.RUNTIME_S], numbers[at.LENGTH_S], numbers[at.RESTART_S],
+        numbers[at.RESTART], numbers[at.MOST_RESTARTS], whole[at.IS_RUNNING] != 0,
+    )  # fmt: skip
+    for slot in range(slots):
+        chosen[slot] = found[slot]
+    carray(_floats(whole[at.TOTAL_AT]), (1,))[0] = total
+
+
+Entry = Callable[[Any, Any], None]
+ENTRIES: dict[str, Entry] = {
+    "plan_starts": plan_starts,
+    "see_slots": see_slots,
+    "planned_slots": planned_slots,
+}

@@ -1,0 +1,184 @@
+"""The starts of many workloads on one forecast: each is chosen, and keeps its room in the plan."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.compiling.compiled import borrowing, fast, inlined
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.encoding.slots import FULL
+from greensched_policies.encoding.weights import NO_CARBON_LIMIT, CarbonLimit, Weights
+from greensched_policies.kernel.choosing import Choice, Terms, choose
+from greensched_policies.kernel.forecast_window import watch_run
+from greensched_policies.kernel.rules import ask, cost_by
+from greensched_policies.kernel.starts import (
+    NO_TRANSFER,
+    SEEN,
+    PendingWork,
+    Plan,
+    as_slots,
+    choose_zones,
+    fill_all_gaps,
+    keep,
+    keep_gpus,
+    most_slots,
+    starts_known,
+    take_best,
+    watch,
+)
+from greensched_policies.library import functions as rows
+from greensched_policies.library.functions import MOST_STARTS, NO_RULE, NO_ZONE
+from greensched_policies.library.grid_table import GridTable
+
+
+class Basis(NamedTuple):
+    """The forecast and the plan on which all is decided."""
+
+    grid: GridTable
+    plan: Plan
+    now_s: float
+    slot_s: float
+
+
+class Many(NamedTuple):
+    """The workloads."""
+
+    asked: Floats  # [ASKED,N]
+    runtime_s: Floats  # [N,Z]
+    power_w: Floats  # [N,Z]
+
+
+@fast
+def plan_starts(basis: Basis, many: Many, order: Integers, ask_at: int, found: Floats) -> None:
+    """Fill in `found`, [FOUND,N], for the workloads of `order`, one by one.
+
+    `order`, [2,M], has the place of each, and that of its rule, or NO_RULE: then the function at
+    the address `ask_at` gives the costs.
+    """
+    for at in range(order.shape[1]):
+        place, rule = order[0, at], order[1, at]
+        count = starts_of(basis, many, place)
+        columns, zones = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
+        has_carbon = see(basis, many, place, columns, zones)
+        cost = np.zeros(count)
+        if count > 1 and rule == NO_RULE:
+            ask(ask_at, place, count, columns.ctypes.data, cost.ctypes.data)
+        elif count > 1:
+            cost = cost_by(rule, as_slots(columns))[0]
+        take(basis, many, place, (columns, zones, has_carbon), cost, found)
+
+
+@inlined
+def starts_of(basis: Basis, many: Many, place: int) -> int:
+    """Return the number of candidate starts of a workload: at least one, now.
+
+    They end with its latest start, and with the forecast of the zones that can take it.
+    """
+    slack_s = many.asked[rows.LATEST_S, place] - basis.now_s
+    slack_s = min(slack_s, MOST_STARTS * basis.slot_s)
+    by_deadline, known = max(int(slack_s // basis.slot_s), 0) + 1, 1
+    for zone in range(many.runtime_s.shape[1]):
+        if not np.isinf(many.runtime_s[place, zone]):
+            known = max(known, starts_known(basis.grid, zone, basis.now_s, basis.slot_s))
+    return min(by_deadline, known, MOST_STARTS)
+
+
+@fast
+def work_of(basis: Basis, many: Many, place: int) -> PendingWork:
+    """Return a workload as a `PendingWork`."""
+    cores, gpus = many.asked[rows.CPU_CORES, place], many.asked[rows.GPUS, place]
+    return PendingWork(basis.now_s, many.runtime_s[place], cores, gpus)
+
+
+@fast
+def see(basis: Basis, many: Many, place: int, columns: Floats, zones: Integers) -> bool:
+    """Fill in the candidate starts of a workload, [8,1,S], and the best zone of each, [S].
+
+    Return whether any carbon is forecast.
+    """
+    work, count, slot_s = work_of(basis, many, place), zones.size, basis.slot_s
+    weights = Weights(many.asked[rows.BY_PRICE, place], many.asked[rows.BY_CARBON, place], 0.0)
+    seen = np.empty((SEEN, work.runtime_s.size, count))
+    room = np.empty((2, count + most_slots(work.runtime_s, slot_s)))
+    has_carbon = True
+    if watch(basis.grid, basis.plan, slot_s, work, NO_TRANSFER, seen, room):
+        has_carbon = _is_any_known(seen[1])
+        fill_all_gaps(seen)
+    choose_zones(basis.grid, work, slot_s, weights, seen, room, zones)
+    take_best(work.runtime_s, slot_s, seen, zones, columns)
+    return has_carbon
+
+
+@inlined
+def _is_any_known(values: Floats) -> bool:
+    for zone in range(values.shape[0]):
+        for place in range(values.shape[1]):
+            if not np.isnan(values[zone, place]):
+                return True
+    return False
+
+
+@fast
+def take(
+    basis: Basis,
+    many: Many,
+    place: int,
+    seen: tuple[Floats, Integers, bool],
+    cost: Floats,
+    found: Floats,
+) -> None:
+    """Choose the start of a workload by the costs, [S], note it, and keep its room in the plan.
+
+    `seen` are the candidate starts, [8,1,S], the best zone of each, and whether carbon is known.
+    """
+    columns, zones, has_carbon = seen
+    work, asked = work_of(basis, many, place), many.asked
+    if np.isinf(work.runtime_s[zones[0]]):
+        found[:, place] = np.nan
+        found[rows.WHY, place] = NO_ZONE
+        return
+    price_per_g = asked[rows.PRICE_PER_G, place] if has_carbon else NO_CARBON_LIMIT
+    kept = max(np.rint((asked[rows.KEPT_S, place] - basis.now_s) / basis.slot_s), 0.0)
+    terms = Terms(
+        many.power_w[place],
+        CarbonLimit(price_per_g, asked[rows.AT_ARRIVAL_G, place]),
+        kept if not np.isnan(asked[rows.KEPT_S, place]) else np.nan,
+        asked[rows.LEAST_SAVING, place],
+        asked[rows.LEAST_CHANGE, place],
+    )
+    slots = as_slots(columns)
+    choice = choose(slots, zones, cost, terms)
+    _keep_room(basis, work, zones[choice.expected], choice)
+    _note(choice, zones, slots.busiest_over_run[0], found[:, place])
+    _note_means(basis, work, zones, choice, found[:, place])
+
+
+@borrowing
+def _keep_room(basis: Basis, work: PendingWork, zone: int, choice: Choice) -> None:
+    begin_s = basis.now_s + choice.expected * basis.slot_s
+    end_s = begin_s + work.runtime_s[zone]
+    keep(basis.plan, zone, basis.slot_s, begin_s, end_s, work.cpu_cores)
+    if work.gpus > 0.0:
+        keep_gpus(basis.plan, zone, basis.slot_s, begin_s, end_s, work.gpus)
+
+
+@inlined
+def _note(choice: Choice, zones: Integers, busiest: Floats, found: Floats) -> None:
+    found[rows.PLACE], found[rows.WHY] = choice.place, choice.why
+    found[rows.EXPECTED], found[rows.SAVING] = choice.expected, choice.saving
+    found[rows.ZONE], found[rows.ZONE_NOW] = zones[choice.place], zones[choice.soonest]
+    found[rows.ZONE_EXPECTED] = zones[choice.expected]
+    found[rows.LACKS_ROOM] = choice.lacks_room
+    found[rows.HAS_ROOM] = busiest[choice.place] <= FULL
+
+
+@fast
+def _note_means(
+    basis: Basis, work: PendingWork, zones: Integers, choice: Choice, found: Floats
+) -> None:
+    """Note the forecast means of carbon and price over the run, and over the soonest run."""
+    seen = np.empty((SEEN, work.runtime_s.size, 1))
+    for place, row in ((choice.place, rows.CARBON), (choice.soonest, rows.CARBON_NOW)):
+        zone, begin_s = zones[place], basis.now_s + place * basis.slot_s
+        watch_run(basis.grid, zone, basis.slot_s, begin_s, work.runtime_s[zone], seen)
+        found[row], found[row + 1] = seen[1, zone, 0], seen[3, zone, 0]

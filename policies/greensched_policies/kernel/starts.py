@@ -1,0 +1,336 @@
+"""What is seen of a run's candidate starts: forecast, room in the plan, and the best zone of each.
+
+The plan is of the cores and GPUs that run in each zone. All times are in seconds from the begin of
+the plan and of the grid.
+"""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.encoding.slots import FULL, SlotColumns, with_overload
+from greensched_policies.encoding.weights import Weights
+from greensched_policies.kernel.forecast_window import fill_gaps, watch_run
+from greensched_policies.library.functions import MOST_STARTS
+from greensched_policies.library.grid_table import GridTable
+
+NO_TRANSFER = np.zeros((2, 0))  # of data to any zone
+_LEAST_MAGNITUDE = 1e-30
+_LEAST_CAPACITY = 1e-9  # a zone that lost its capacity counts as full, without dividing by zero
+
+# What is seen of each zone and start, in the order of SlotColumns: carbon at the start and over the
+# run, price at the start and over the run, their weighted sum over the run, and the load.
+SEEN, _WEIGHTED, _BUSIEST = 6, 4, 5
+
+_with_overload = compiled(with_overload, inlined)
+
+
+class Plan(NamedTuple):
+    """The cores and GPUs that run or are to run in each zone, slot by slot from time 0.
+
+    A run counts fully in each slot that it touches. The plan ends with its last slot. It has no
+    slots if jobs start on arrival and no rule looks ahead.
+    """
+
+    cores: Floats  # [Z,S]
+    capacity: Floats  # [Z] cores of the zone's nodes
+    gpus: Floats = np.zeros((0, 0))  # [Z,S], or no slots: GPUs are not planned
+    gpu_capacity: Floats = np.zeros(0)  # [Z]
+
+
+class HasNeeds(Protocol):
+    """What has the fields of `PendingWork`, and may have more."""
+
+    @property
+    def now_s(self) -> float:
+        """Return the first candidate start."""
+
+    @property
+    def runtime_s(self) -> Floats:
+        """Return the expected runtime in each zone, [Z]."""
+
+    @property
+    def cpu_cores(self) -> float:
+        """Return the requested cores."""
+
+    @property
+    def gpus(self) -> float:
+        """Return the requested GPUs."""
+
+
+class PendingWork(NamedTuple):
+    """A workload, or the rest of one, that may start now or later."""
+
+    now_s: float
+    runtime_s: Floats  # [Z] expected in each zone, infinite where no node can take it
+    cpu_cores: float
+    gpus: float
+
+
+@inlined
+def is_kept(plan: Plan) -> bool:
+    """Return whether the plan has any slots."""
+    return plan.cores.shape[1] > 0
+
+
+@fast
+def as_slots(columns: Floats) -> SlotColumns:
+    """Return a table whose rows are the fields of SlotColumns, [8,…], as a rule takes it."""
+    return SlotColumns(
+        columns[0], columns[1], columns[2], columns[3],
+        columns[4], columns[5], columns[6], columns[7],
+    )  # fmt: skip
+
+
+@borrowing
+def watch(
+    grid: GridTable,
+    plan: Plan,
+    slot_s: float,
+    work: HasNeeds,
+    surcharge: Floats,
+    seen: Floats,
+    room: Floats,
+) -> bool:
+    """Fill in `seen`, [6,Z,S], except the weighted sum; return whether data is missing.
+
+    `surcharge`, [2,Z], is what a data transfer to each zone adds: a factor of carbon over the run,
+    and a price; [2,0]: nothing.
+    """
+    now_s, has_gaps = work.now_s, False
+    for zone in range(work.runtime_s.size):
+        runtime_s = work.runtime_s[zone]
+        if np.isinf(runtime_s):
+            seen[:, zone], seen[_BUSIEST, zone], has_gaps = np.nan, 0.0, True
+            continue
+        has_gaps |= watch_run(grid, zone, slot_s, now_s, runtime_s, seen)
+        if surcharge.shape[1] > 0:
+            for place in range(seen.shape[2]):
+                seen[1, zone, place] *= surcharge[0, zone]
+                seen[3, zone, place] += surcharge[1, zone]
+        touched = slots_of(now_s, now_s + runtime_s, slot_s, plan.cores.shape[1])
+        busiest = seen[_BUSIEST, zone]
+        for place in range(busiest.size):
+            busiest[place] = 0.0
+        cores, capacity = plan.cores[zone], plan.capacity[zone]
+        watch_plan(cores, capacity, touched, work.cpu_cores, room, busiest)
+        if work.gpus > 0.0 and plan.gpus.shape[1] > 0:
+            gpus, capacity = plan.gpus[zone], plan.gpu_capacity[zone]
+            watch_plan(gpus, capacity, touched, work.gpus, room, busiest)
+    return has_gaps
+
+
+@borrowing
+def fill_all_gaps(seen: Floats) -> None:
+    """Replace missing data of `seen`, [6,Z,S], by the mean of what is known of that signal."""
+    for signal in range(_WEIGHTED):
+        fill_gaps(seen[signal])
+
+
+@borrowing
+def choose_zones(
+    grid: GridTable,
+    work: HasNeeds,
+    slot_s: float,
+    weights: Weights,
+    seen: Floats,
+    room: Floats,
+    best: Integers,
+) -> None:
+    """Fill in the weighted sum in `seen`, and the best zone of each start, [S]."""
+    flat = seen.reshape((SEEN, seen[0].size))
+    weigh(flat, weights.carbon, weights.cost)
+    spread = _spread(flat[_WEIGHTED], flat[_BUSIEST])
+    least = room[0]
+    for place in range(best.size):
+        best[place], least[place] = 0, np.inf
+    for zone in range(work.runtime_s.size):
+        if not np.isinf(work.runtime_s[zone]):
+            weighted, busiest = seen[_WEIGHTED, zone], seen[_BUSIEST, zone]
+            for place in range(min(best.size, starts_known(grid, zone, work.now_s, slot_s))):
+                cost = _with_overload(weighted[place], busiest[place], spread)
+                is_better = cost < least[place]
+                best[place] = zone if is_better else best[place]
+                least[place] = cost if is_better else least[place]
+
+
+@inlined
+def starts_known(grid: GridTable, zone: int, now_s: float, slot_s: float) -> int:
+    """Return how many starts from now on lie within the forecast of a zone; at least one, now."""
+    left = (grid.known_until_s[zone] - now_s) / slot_s
+    return max(int(np.ceil(min(left, float(MOST_STARTS)))), 1)
+
+
+@borrowing
+def take_best(
+    runtime_s: Floats, slot_s: float, seen: Floats, best: Integers, columns: Floats
+) -> None:
+    """Fill in the fields of SlotColumns, [8,1,S], from the best zones."""
+    waits_s, runtimes_s = columns[0, 0], columns[1, 0]
+    for place in range(best.size):
+        waits_s[place], runtimes_s[place] = place * slot_s, runtime_s[np.uintp(best[place])]
+    for kind in range(SEEN):
+        column, of_zones = columns[2 + kind, 0], seen[kind]
+        for place in range(best.size):
+            column[place] = of_zones[np.uintp(best[place]), np.uintp(place)]
+
+
+@fast
+def watch_slots(
+    grid: GridTable,
+    plan: Plan,
+    slot_s: float,
+    work: HasNeeds,
+    surcharge: Floats,
+    columns: Floats,
+) -> bool:
+    """Fill in forecast and load of the next slots, a row for each zone, in `columns`, [8,Z,S].
+
+    Carbon, price and load "over the run" are those over the slot. Return whether data is missing.
+    """
+    count = columns.shape[2]
+    in_slot_s = np.where(np.isinf(work.runtime_s), np.inf, slot_s)
+    room = np.empty((2, count + most_slots(in_slot_s, slot_s)))
+    in_slot = PendingWork(work.now_s, in_slot_s, work.cpu_cores, work.gpus)
+    return watch(grid, plan, slot_s, in_slot, surcharge, columns[2:], room)
+
+
+@fast
+def complete_slots(
+    runtime_s: Floats, slot_s: float, weights: Weights, has_gaps: bool, columns: Floats
+) -> None:
+    """Fill in all other fields of SlotColumns, [8,Z,S], and means where data is missing."""
+    zones, count = columns.shape[1], columns.shape[2]
+    if has_gaps:
+        fill_all_gaps(columns[2:])
+    weigh(columns[2:].reshape((SEEN, zones * count)), weights.carbon, weights.cost)
+    for zone in range(zones):
+        columns[1, zone] = runtime_s[zone]
+        for place in range(count):
+            columns[0, zone, place] = place * slot_s
+
+
+@inlined
+def most_slots(runtime_s: Floats, slot_s: float) -> int:
+    """Return the most slots that a run in any zone touches."""
+    longest_s = 0.0
+    for zone in range(runtime_s.size):
+        if not np.isinf(runtime_s[zone]):
+            longest_s = max(longest_s, runtime_s[zone])
+    return int(longest_s / slot_s) + 2
+
+
+@borrowing
+def watch_plan(
+    planned: Floats,
+    capacity: float,
+    touched: tuple[int, int],
+    amount: float,
+    room: Floats,
+    busiest: Floats,
+) -> None:
+    """Raise the zone's busiest share of cores or GPUs over a run from each start, [S], to this one.
+
+    `planned`, [S], are those of the zone, and `amount` those of the run.
+
+    `touched` are the slots of a run that begins now, from `slots_of`. `room`, at least
+    [2, S + slots of the run], is working memory for the maxima over 1, 2, 4, 8 … slots from each
+    slot on; two of them cover any run.
+    """
+    capacity = max(capacity, _LEAST_CAPACITY)
+    first, end = touched
+    width = end - first
+    count = busiest.size + width - 1
+    most, into = planned[first:], 0
+    if most.size < count:
+        most, into = room[0], 1
+        for at in range(count):
+            most[at] = planned[min(first + at, planned.size - 1)]
+    span = 1
+    while 2 * span <= width:
+        shorter, later, most = most, most[span:], room[into]
+        for at in range(count + 1 - 2 * span):
+            most[at] = max(shorter[at], later[at])
+        into = 1 - into
+        span *= 2
+    later = most[width - span :]
+    for place in range(busiest.size):
+        share = (max(most[place], later[place]) + amount) / capacity
+        busiest[place] = max(busiest[place], share)
+
+
+@borrowing
+def keep(
+    plan: Plan, zone: int, slot_s: float, begin_s: float, end_s: float, cpu_cores: float
+) -> None:
+    """Add cores to the plan from `begin_s` to `end_s`; negative ones remove them."""
+    if is_kept(plan):
+        _add(plan.cores[zone], slot_s, begin_s, end_s, cpu_cores)
+
+
+@borrowing
+def keep_gpus(
+    plan: Plan, zone: int, slot_s: float, begin_s: float, end_s: float, gpus: float
+) -> None:
+    """Add GPUs to the plan as `keep` adds cores."""
+    if plan.gpus.shape[1] > 0:
+        _add(plan.gpus[zone], slot_s, begin_s, end_s, gpus)
+
+
+@inlined
+def _add(slots: Floats, slot_s: float, begin_s: float, end_s: float, amount: float) -> None:
+    first, last = slots_of(begin_s, end_s, slot_s, slots.size)
+    for at in range(first, last):
+        slots[at] += amount
+
+
+@inlined
+def slots_of(begin_s: float, end_s: float, slot_s: float, slots: int) -> tuple[int, int]:
+    """Return the range of slots that an interval touches: the first, and the one after the last."""
+    first = min(int(begin_s // slot_s), slots - 1)
+    last = min(int(np.ceil(end_s / slot_s)), slots)
+    return first, max(last, first + 1)
+
+
+@borrowing
+def weigh(seen: Floats, by_carbon: float, by_price: float) -> None:
+    """Fill in the weighted sum of carbon and price over the run in `seen`, [6,Z·S].
+
+    Carbon and price are first divided by their mean magnitudes.
+    """
+    carbon, price, weighted = seen[1], seen[3], seen[_WEIGHTED]
+    by_carbon /= max(_mean_magnitude(carbon), _LEAST_MAGNITUDE)
+    by_price /= max(_mean_magnitude(price), _LEAST_MAGNITUDE)
+    for place in range(weighted.size):
+        weighted[place] = by_carbon * carbon[place] + by_price * price[place]
+
+
+@inlined
+def _mean_magnitude(values: Floats) -> float:
+    """Return the mean magnitude; four independent sums let additions run in parallel."""
+    one, two, three, four = 0.0, 0.0, 0.0, 0.0
+    whole = values.size - values.size % 4
+    for place in range(0, whole, 4):
+        one += abs(values[place])
+        two += abs(values[place + 1])
+        three += abs(values[place + 2])
+        four += abs(values[place + 3])
+    for place in range(whole, values.size):
+        one += abs(values[place])
+    return (one + two + three + four) / values.size
+
+
+@inlined
+def _spread(weighted: Floats, busiest: Floats) -> float:
+    """Return the range of the weighted costs; 0 if no start exceeds the capacity."""
+    is_over = False
+    for place in range(busiest.size):
+        is_over |= busiest[place] > FULL
+    if not is_over:
+        return 0.0
+    least, most = np.inf, -np.inf
+    for place in range(weighted.size):
+        least, most = min(least, weighted[place]), max(most, weighted[place])
+    return most - least

@@ -1,0 +1,51 @@
+"""What the compiled library takes and returns; imports no compiler.
+
+Each function takes the addresses of two arrays: one of whole numbers, among them the addresses of
+all other arrays, and one of numbers. Here are the places of all. Results are written into arrays.
+`kernel/entries.py` has the functions.
+"""
+
+import ctypes
+
+from greensched_policies.rules.catalogue import WHEN_RULES
+
+FUNCTIONS = ("plan_starts", "see_slots", "planned_slots")
+
+MOST_STARTS = 672  # of a workload: a week of quarter hours
+WHEN_NAMES = tuple(WHEN_RULES)  # the library takes the place of a rule
+# Why a start was chosen: see `planning.StartReason`, which has them in this order.
+NO_CHOICE, NOW_IS_BEST, SAVES_TOO_LITTLE, CARBON_LIMIT, PLANNED, KEPT, NO_ZONE = range(7)
+
+# Most functions begin with a forecast and a plan. Whole numbers: Z zones, T steps of the grid, S
+# slots of the plan, and S or 0 of the plan for GPUs. Arrays of a `GridTable` and a plan: [Z+1]
+# starts; [8,T] times_s, since_s, and values, sums and gaps_s of carbon and price; [4,Z] per_step,
+# known_until_s, capacity and gpu_capacity; [Z,S] cores; [Z,S] gpus.
+ZONES, STEPS, SLOTS, GPU_SLOTS, STARTS_AT, BY_STEP_AT, BY_ZONE_AT, CORES_AT, GPUS_AT = range(9)
+NOW_S, SLOT_S = range(2)  # numbers
+
+# What plan_starts takes then: N workloads, M decisions, the address of an `Ask`; [ASKED,N] numbers;
+# [2,N,Z] expected runtime in each zone, and watts there; [2,M] the workload and the place of its
+# rule, in the order of the decisions. Results: [FOUND,N], and the plan has their room.
+COUNT, DECISIONS, ASK_AT, ASKED_AT, IN_ZONES_AT, ORDER_AT, FOUND_AT = range(9, 16)
+(
+    LATEST_S, CPU_CORES, GPUS, BY_CARBON, BY_PRICE, PRICE_PER_G, AT_ARRIVAL_G, KEPT_S, LEAST_SAVING,
+    LEAST_CHANGE, ASKED,
+) = range(11)  # fmt: skip
+(
+    PLACE, WHY, EXPECTED, ZONE, ZONE_NOW, ZONE_EXPECTED, SAVING, LACKS_ROOM, HAS_ROOM,
+    CARBON, PRICE, CARBON_NOW, PRICE_NOW, FOUND,
+) = range(14)  # fmt: skip
+NO_RULE = -1
+# What asks a policy outside the library: workload, S starts, the address of the fields of
+# SlotColumns, [8,S], and that of the result, [S] costs.
+Ask = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+
+# What see_slots takes then: S slots; [Z] runtimes. Results: [8,Z,S] the fields of SlotColumns, a
+# row for each zone, and [2,Z,S] carbon and price, NaN where data is missing.
+SLOTS_SEEN, RUNTIME_AT, COLUMNS_AT, RAW_AT = range(9, 13)
+CORES, GPUS_REQUESTED, CARBON_WEIGHT, COST_WEIGHT = range(2, 6)  # numbers
+
+# What planned_slots takes: S slots, and whether work runs already; [S] the cost of each slot.
+# Results: [S] whether it runs in each, and [1] their cost.
+OF_COST, IS_RUNNING, COST_AT, CHOSEN_AT, TOTAL_AT = range(5)
+RUNTIME_S, LENGTH_S, RESTART_S, RESTART, MOST_RESTARTS = range(5)  # numbers

@@ -1,0 +1,167 @@
+"""Loads the compiled library of this processor and calls its functions.
+
+    python -m greensched_policies.library.loading [PROCESSOR]
+
+checks that a wheel or an image has it. In a checkout it is compiled on first use, and again if
+the sources have changed. Imports no compiler.
+"""
+
+import ctypes
+import fcntl
+import hashlib
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_core.errors import BadInput
+from greensched_policies.library.functions import FUNCTIONS
+from greensched_policies.library.sources import sources_of
+
+BUILT = Path(__file__).parents[1] / "kernel" / "built"
+PROCESSORS = {"amd64": "x86_64", "arm64": "aarch64"}  # by the names in TARGETARCH of images
+_BUILD = "greensched_policies.kernel.build"
+_UNLINKED = "greensched_policies.kernel.unlinked"
+
+_UNREAD = ctypes.c_void_p(), ctypes.c_void_p()  # for results and exceptions of numba's convention
+
+_ENDS = (".so", ".o")  # a library, or an object file where there is no linker
+
+# A function of the library: the addresses of whole numbers and of numbers -> 0, or a fault.
+Function = Callable[[int, int], int]
+
+
+def is_loadable() -> bool:
+    """Return whether the library is there, so that nothing needs to be compiled."""
+    name = file_name(platform.machine())
+    folders = {BUILT, _folder()}
+    return any((folder / name).with_suffix(end).exists() for folder in folders for end in _ENDS)
+
+
+def load() -> None:
+    """Load the library, so that a process without one ends when it starts.
+
+    Raises BadInput if there is none for this processor and none can be made.
+    """
+    _loaded()
+
+
+def call(name: str, integers: Sequence[int], numbers: Sequence[float]) -> None:
+    """Call a function of the library, loaded if need be; other threads run while it does."""
+    whole, real = np.array(integers, np.int64), np.array(numbers, np.float64)
+    if _function(name)(whole.ctypes.data, real.ctypes.data):
+        raise MemoryError(f"the compiled function {name} failed, most likely for want of memory")
+
+
+def address_of(array: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64) -> int:
+    """Return the address of an array, which must outlive the call.
+
+    Raises TypeError for one of another type, or not in C order.
+    """
+    if array.dtype != dtype or not array.flags.c_contiguous:
+        raise TypeError(f"an array of {array.dtype} that is not {np.dtype(dtype)} in C order")
+    return int(array.ctypes.data)
+
+
+def processor_named(name: str) -> str:
+    """Return the processor of a name such as arm64 or aarch64; an empty name is this machine's."""
+    return PROCESSORS.get(name, name) or platform.machine()
+
+
+def file_name(processor: str) -> str:
+    """Return the name of the library of a processor, which changes with the sources."""
+    return f"{_sources_digest()}-{processor}.so"
+
+
+def refuse_missing(processor: str, folder: Path = BUILT) -> None:
+    """Raise BadInput if the library of a processor is not complete in a folder.
+
+    The functions in it are looked up only if it is for this machine's processor.
+    """
+    path = folder / file_name(processor)
+    if not path.exists():
+        found = ", ".join(sorted(each.name for each in folder.glob("*"))) or "nothing"
+        raise BadInput(f"{path} is missing, and there is {found}: {_BUILD} makes it")
+    if processor == platform.machine():
+        library = ctypes.CDLL(str(path))
+        if absent := [name for name in FUNCTIONS if not hasattr(library, name)]:
+            raise BadInput(f"{path} has no function {', '.join(absent)}")
+
+
+@cache
+def _sources_digest() -> str:
+    digest = hashlib.sha256()
+    for path in sources_of(_BUILD):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _function(name: str) -> Function:
+    code = _loaded()(name)
+    code.restype = ctypes.c_int32
+    code.argtypes = [ctypes.c_void_p] * 4
+    nothing, fault = (ctypes.addressof(each) for each in _UNREAD)
+    function: Function = partial(code, nothing, fault)
+    return function
+
+
+@cache
+def _loaded() -> Callable[[str], Any]:
+    """Return what gives a function of the library by its name."""
+    name = file_name(platform.machine())
+    if (BUILT / name).exists():
+        return ctypes.CDLL(str(BUILT / name)).__getitem__
+    if find_spec("numba") is None:
+        raise BadInput(
+            f"{BUILT / name} is missing: this installation was made for another processor than "
+            f"{platform.machine()}, or not completely. Install it again, or install "
+            "greensched[simulator], with which it is compiled on first use"
+        )
+    return _made(name)
+
+
+def _made(name: str) -> Callable[[str], Any]:
+    """Return what gives a function of the library that is compiled here, once."""
+    path = _folder() / name
+    unlinked = path.with_suffix(".o")  # where there is no linker
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (path.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists() and not unlinked.exists():
+            command = [sys.executable, "-m", _BUILD, "--folder", str(path.parent), "--or-object"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                raise BadInput(f"{' '.join(command)} failed: {done.stderr.strip()[-1000:]}")
+            for other in path.parent.glob("*-*.*"):
+                if other.stem != path.stem:
+                    other.unlink()  # of sources that have changed; who has loaded it keeps it
+    if path.exists():
+        return ctypes.CDLL(str(path)).__getitem__
+    function_named: Callable[[str], Any] = import_module(_UNLINKED).functions_of(unlinked)
+    return function_named
+
+
+def _folder() -> Path:
+    """Return where the library is kept: in the checkout, or where none can be written, a cache."""
+    if os.access(BUILT.parent, os.W_OK):
+        return BUILT
+    from platformdirs import user_cache_path  # comes with numba, in the extra `simulator`
+
+    return user_cache_path("greensched") / "kernel"
+
+
+if __name__ == "__main__":
+    try:
+        refuse_missing(processor_named("".join(sys.argv[1:])))
+    except BadInput as fault:
+        raise SystemExit(str(fault)) from fault

@@ -1,0 +1,141 @@
+"""Calls of the compiled library: packs what it takes, and unpacks what it answers.
+
+The library reckons in seconds from the begin of the outlook.
+"""
+
+import ctypes
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.costs.pausing import Slots
+from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.encoding.weights import Weights
+from greensched_policies.library.functions import (
+    ASKED,
+    FOUND,
+    NO_RULE,
+    WHEN_NAMES,
+    Ask,
+)
+from greensched_policies.library.loading import address_of, call
+from greensched_policies.planning.core_plan import CorePlan
+from greensched_policies.planning.outlook import Outlook
+from greensched_policies.rules.catalogue import WHEN_RULES, WhenPolicy
+
+_PLACES = {WHEN_RULES[name]: place for place, name in enumerate(WHEN_NAMES)}
+_FIELDS = len(SlotColumns._fields)
+
+
+def plan_starts(
+    outlook: Outlook,
+    plan: CorePlan,
+    now_s: float,
+    asked: Floats,
+    by_zone: Floats,
+    order: Integers,
+    policies: Sequence[WhenPolicy],
+) -> Floats:
+    """Return what the library finds for N workloads, [FOUND,N]; `plan` then keeps their room.
+
+    `asked`, [ASKED,N], are their numbers, `by_zone`, [2,N,Z], runtimes and watts, and `policies`
+    their N when policies. They are decided in this order, [N].
+    """
+    zones, count = outlook.zones, len(policies)
+    assert asked.shape == (ASKED, count) and by_zone.shape == (2, count, zones)
+    rules = np.array([_PLACES.get(policy, NO_RULE) for policy in policies], np.int64)
+    ordered, found = np.stack([order, rules[order]]), np.empty((FOUND, count))
+    faults: list[Exception] = []
+    ask = Ask(_asking(policies, faults))
+    integers, numbers, arrays = _basis(outlook, plan, now_s)
+    asking = ctypes.cast(ask, ctypes.c_void_p).value or 0
+    results = map(address_of, (asked, by_zone))
+    integers += [
+        count,
+        order.size,
+        asking,
+        *results,
+        address_of(ordered, np.int64),
+        address_of(found),
+    ]
+    call("plan_starts", integers, numbers)
+    del arrays
+    for fault in faults:
+        raise fault
+    return found
+
+
+def see_slots(
+    outlook: Outlook,
+    plan: CorePlan,
+    now_s: float,
+    runtime_s: Floats,
+    needs: tuple[float, float],
+    weights: Weights,
+    count: int,
+) -> tuple[SlotColumns, Floats]:
+    """Return what a when rule sees of the next slots, and carbon and price, [2,Z,count].
+
+    There is a row for each zone. Only the second has NaN where data is missing. `needs` are the
+    cores and GPUs of the workload.
+    """
+    columns, raw = np.empty((_FIELDS, outlook.zones, count)), np.empty((2, outlook.zones, count))
+    integers, numbers, arrays = _basis(outlook, plan, now_s)
+    integers += [count, *map(address_of, (runtime_s, columns, raw))]
+    call("see_slots", integers, [*numbers, *needs, weights.carbon, weights.cost])
+    del arrays
+    return SlotColumns._make(columns), raw
+
+
+def planned_slots(
+    cost: Floats, numbers: Sequence[float], *, is_running: bool
+) -> tuple[Slots, float]:
+    """Return the slots in which work runs, [S], and their cost: see `pausing.planned_slots`.
+
+    `numbers` are its arguments between cost and `is_running`.
+    """
+    chosen, total, own = np.empty(cost.size, np.bool_), np.empty(1), np.ascontiguousarray(cost)
+    results = address_of(chosen, np.bool_), address_of(total)
+    call("planned_slots", [cost.size, int(is_running), address_of(own), *results], numbers)
+    return chosen, float(total[0])
+
+
+def _basis(
+    outlook: Outlook, plan: CorePlan, now_s: float
+) -> tuple[list[int], list[float], tuple[Floats, ...]]:
+    """Return what most functions begin with, and arrays to keep until the call is over."""
+    if (plan.begin_s, plan.slot_s) != (outlook.begin_s, outlook.slot_s):
+        raise ValueError("the plan and the outlook begin at different times, or differ in slots")
+    grid = outlook.grid
+    by_step = np.concatenate([[grid.times_s, grid.since_s], grid.values, grid.sums, grid.gaps_s])
+    by_zone = np.stack([grid.per_step, grid.known_until_s, plan.capacity, plan.gpu_capacity])
+    sizes = [outlook.zones, by_step.shape[1], plan.cores.shape[1], plan.gpus.shape[1]]
+    addresses = map(address_of, (by_step, by_zone, plan.cores, plan.gpus))
+    integers = [*sizes, address_of(grid.starts, np.int64), *addresses]
+    return integers, [now_s - outlook.begin_s, outlook.slot_s], (by_step, by_zone)
+
+
+def _asking(
+    policies: Sequence[WhenPolicy], faults: list[Exception]
+) -> Callable[[int, int, int, int], None]:
+    """Return what the library calls for a workload of a policy that it does not have.
+
+    A policy that raises an exception answers with no number, and its exception is noted.
+    """
+
+    def ask(place: int, count: int, columns_at: int, cost_at: int) -> None:
+        cost = _array_at(cost_at, (count,))
+        cost[:] = np.nan
+        try:
+            slots = SlotColumns._make(_array_at(columns_at, (_FIELDS, 1, count)))
+            cost[:] = policies[place](slots)[0]
+        except Exception as fault:  # noqa: BLE001  # it is raised again outside the library
+            faults.append(fault)
+
+    return ask
+
+
+def _array_at(address: int, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+    return np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(ctypes.c_double)), shape)
