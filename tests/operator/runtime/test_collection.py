@@ -1,0 +1,31 @@
+"""No garbage is collected while many workloads are planned; afterwards it is, whatever happens."""
+
+import gc
+
+import pytest
+
+from greensched_operator.runtime.collection import without_collection
+
+
+def test_no_garbage_is_collected_meanwhile() -> None:
+    assert gc.isenabled()
+    assert without_collection(lambda: gc.isenabled()) is False
+    assert gc.isenabled()
+
+
+def test_after_a_fault_it_is_collected_again() -> None:
+    def fails() -> None:
+        raise KeyError("zone")
+
+    with pytest.raises(KeyError):
+        without_collection(fails)
+    assert gc.isenabled()
+
+
+def test_who_has_switched_it_off_keeps_it_off() -> None:
+    gc.disable()
+    try:
+        without_collection(list)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
