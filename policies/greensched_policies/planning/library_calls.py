@@ -114,7 +114,8 @@ def _basis(
     sizes = [outlook.zones, by_step.shape[1], plan.cores.shape[1], plan.gpus.shape[1]]
     addresses = map(address_of, (by_step, by_zone, plan.cores, plan.gpus))
     integers = [*sizes, address_of(grid.starts, np.int64), *addresses]
-    return integers, [now_s - outlook.begin_s, outlook.slot_s], (by_step, by_zone)
+    since_s = max(now_s - outlook.begin_s, 0.0)  # a clock that was set back: as at the begin
+    return integers, [since_s, outlook.slot_s], (by_step, by_zone)
 
 
 def _asking(

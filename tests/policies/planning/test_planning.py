@@ -280,6 +280,14 @@ def test_a_zone_is_considered_while_its_own_forecast_lasts() -> None:
     assert [(slot_of(each), each.run.zone) for each in found] == [(4, 1), (0, 1)]
 
 
+def test_after_a_clock_was_set_back_it_is_decided_as_at_the_begin_of_the_forecast() -> None:
+    """The library reads no memory before its arrays."""
+    early_s, plan = MIDNIGHT_S - 5 * SLOT_S, empty(10.0)
+    chosen = plan_all(grid([200.0, 100.0, 300.0]), plan, [work(slack=2)], early_s)[0]
+    assert (chosen.start_s - early_s) / SLOT_S == 1
+    assert plan.cores[0, :3].tolist() == [0.0, 1.0, 0.0]
+
+
 def test_who_has_least_slack_chooses_first_and_answers_stand_in_the_order_asked() -> None:
     outlook = grid([200.0, 100.0, 120.0, 150.0])
     asked = [work(slack=3, cores=6.0), work(slack=1, cores=6.0), work(slack=2, cores=6.0)]
