@@ -121,7 +121,7 @@ def _trade(name: str, found: list[Chosen]) -> dict[str, float]:
 def _replan(name: str, world: World, limit: CarbonLimit = _STRICT) -> list[Chosen]:
     cores, runtime_s, slack_s = world
     outlook = _outlook()
-    plan = CorePlan(np.full(len(SHAPES), _capacity(world)), 0.0, SLOT_S, outlook.values.shape[2])
+    plan = CorePlan(np.full(len(SHAPES), _capacity(world)), 0.0, SLOT_S, outlook.slots)
     head = None
     if name == HEAD:
         head = GuardedWhen(

@@ -74,7 +74,7 @@ def read_planned_run(decision: str) -> PlannedRun | None:
         found = _decode_decision(decision)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
         raise BadInput(f"annotation {labels.DECISION}: {fault}") from None
-    if not found.zone or found.start is None:  # no node could take it; or operators until 0.2
+    if not found.zone or found.start is None:  # no node could take it; or written by 0.1
         return None
     if len(found.zone) > _LONGEST_ZONE:
         raise BadInput(

@@ -37,7 +37,6 @@ from greensched_extender.gauges import Gauges, WatchesHealth
 from greensched_extender.green_policies import GREEN_POLICIES, GreenPolicies, decode_policy
 from greensched_extender.grid import OutlookCache
 from greensched_extender.metrics import ExtenderMetrics
-from greensched_extender.policy_bundles import decode_bundle
 from greensched_extender.policy_choice import PolicyChoice, PolicySettings
 from greensched_extender.scoring import ScoringAssumptions
 from greensched_extender.service import AnswerSettings, Extender, Knowledge
@@ -54,6 +53,7 @@ from greensched_extender.watch_cluster import (
     PodSink,
 )
 from greensched_policies.encoding.weights import Weights
+from greensched_policies.learned.config_map import decode_config_map
 
 log = structlog.get_logger()
 
@@ -186,7 +186,7 @@ class Process:
         clock, namespace = self._clock, self._settings.policy_namespace
         self._policies = Watch(client, GREEN_POLICIES, decode_policy, self.policies, clock)
         config_maps = f"/api/v1/namespaces/{namespace}/configmaps"
-        self._bundles = Watch(client, config_maps, decode_bundle, self.choice.bundles, clock)
+        self._bundles = Watch(client, config_maps, decode_config_map, self.choice.bundles, clock)
 
     def _owners_watch(
         self, client: ApiClient, path: str, sink: OwnerDeclarations

@@ -29,14 +29,14 @@ class _Meta(msgspec.Struct):
     namespace: str = ""
 
 
-class WeightsObject(msgspec.Struct):
-    """A GreenPolicy as the API server writes it; the weights in its spec are read later."""
+class WrittenPolicy(msgspec.Struct):
+    """A GreenPolicy as the API server writes it; its spec is read later."""
 
     metadata: _Meta
     spec: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"null"))
 
 
-decode_policy = msgspec.json.Decoder(WeightsObject).decode
+decode_policy = msgspec.json.Decoder(WrittenPolicy).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class GreenPolicies:
         """Begin a full list."""
         self._gone = set(self._known)
 
-    def upsert(self, item: WeightsObject) -> None:
+    def upsert(self, item: WrittenPolicy) -> None:
         """Take in a policy that is new or has changed."""
         place = item.metadata.namespace, item.metadata.name
         self._gone.discard(place)
@@ -125,7 +125,7 @@ class GreenPolicies:
         self._gone = set()
         self._has_listed = True
 
-    def remove(self, item: WeightsObject) -> None:
+    def remove(self, item: WrittenPolicy) -> None:
         """Drop a deleted policy."""
         self._known.pop((item.metadata.namespace, item.metadata.name), None)
 

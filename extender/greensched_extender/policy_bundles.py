@@ -5,20 +5,15 @@ ConfigMaps are of the operator's namespace, as the operator reads them for the `
 
 import asyncio
 import hashlib
-import tempfile
-from base64 import b64decode
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import structlog
 
 from greensched_core.errors import BadInput
 from greensched_extender.green_policies import ONNX
 from greensched_extender.metrics import BundleLoad
-from greensched_policies.learned.bundle import load_bundle
-from greensched_policies.learned.card import CARD_FILE
+from greensched_policies.learned.config_map import ConfigMapObject, bundle_files, load_files
 from greensched_policies.learned.guard import NamedPolicy, WhereGuard, WhereRule
 from greensched_policies.learned.heads import WHERE
 
@@ -26,21 +21,6 @@ log = structlog.get_logger()
 
 MOST_BUNDLES = 16  # each has a session of some MB
 Files = Mapping[str, bytes]
-
-
-class _Meta(msgspec.Struct):
-    name: str
-
-
-class BundleObject(msgspec.Struct):
-    """A ConfigMap in the API server's format."""
-
-    metadata: _Meta
-    binaryData: dict[str, str] | None = None
-    data: dict[str, str] | None = None
-
-
-decode_bundle = msgspec.json.Decoder(BundleObject).decode
 
 
 class ServingBundle(NamedTuple):
@@ -80,20 +60,18 @@ class PolicyBundles:
     def list_ended(self) -> None:
         """Do nothing: a list removes no bundle."""
 
-    def upsert(self, item: BundleObject) -> None:
+    def upsert(self, item: ConfigMapObject) -> None:
         """Take in a ConfigMap that is new or has changed; ignore one without a card.
 
         Raises ValueError for `binaryData` that is not base64.
         """
-        name, texts = item.metadata.name, item.data or {}
-        files = {each: b64decode(text) for each, text in (item.binaryData or {}).items()}
-        files |= {each: text.encode() for each, text in texts.items()}
+        name, files = item.metadata.name, bundle_files(item)
         loaded = self._serving.get(name)
-        if CARD_FILE in files and (loaded is None or loaded.fingerprint != _fingerprint(files)):
+        if files and (loaded is None or loaded.fingerprint != _fingerprint(files)):
             self._waiting[name] = files
             self._changed.set()
 
-    def remove(self, item: BundleObject) -> None:
+    def remove(self, item: ConfigMapObject) -> None:
         """Drop a deleted ConfigMap."""
         name = item.metadata.name
         for known in (self._serving, self._refusals, self._waiting):
@@ -134,13 +112,7 @@ class PolicyBundles:
     def _load(self, name: str, files: Files) -> ServingBundle:
         if name not in self._serving and len(self._serving) >= MOST_BUNDLES:
             raise BadInput(f"{MOST_BUNDLES} ConfigMaps with bundles serve already; delete some")
-        with tempfile.TemporaryDirectory(prefix="greensched-bundle-") as folder:
-            for each, content in files.items():
-                (Path(folder) / Path(each).name).write_bytes(content)
-            try:
-                bundle = load_bundle(Path(folder), needs=())
-            except BadInput as fault:
-                raise BadInput(str(fault).removeprefix(f"{folder}/")) from None
+        bundle = load_files(files, needs=())
         has_head = WHERE.name in bundle.heads
         guard = self._guarded(NamedPolicy(ONNX, bundle.where)) if has_head else None
         return ServingBundle(bundle.card.name, guard, _fingerprint(files))

@@ -106,7 +106,7 @@ def test_within_the_zone_and_outside_of_it_cheaper_nodes_still_score_better(
         pytest.param({"carbonGramsPerKwh": 4}, "unreadable", id="no-list"),
         pytest.param({"zone": "Z" * 64}, "unreadable", id="no-zone-s-name"),
         pytest.param({"zone": ""}, None, id="no-zone-was-planned"),
-        pytest.param({"start": None}, None, id="written-by-0.2"),
+        pytest.param({"start": None}, None, id="written-by-0.1"),
     ],
 )
 def test_a_plan_that_cannot_be_used_is_ignored_and_counted(

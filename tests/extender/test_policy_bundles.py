@@ -11,14 +11,15 @@ import pytest
 
 from greensched_core.testing import make_node
 from greensched_extender.green_policies import decode_policy
-from greensched_extender.policy_bundles import MOST_BUNDLES, BundleObject, decode_bundle
+from greensched_extender.policy_bundles import MOST_BUNDLES
 from greensched_policies.learned.card import SHIPPED_PRIOR
+from greensched_policies.learned.config_map import ConfigMapObject, decode_config_map
 
 World = Any
 PATIENCE_S = 20.0
 
 
-def config_map(name: str, without: str = "", **changes: Any) -> BundleObject:
+def config_map(name: str, without: str = "", **changes: Any) -> ConfigMapObject:
     """A ConfigMap with a copy of the shipped bundle, whose card is changed."""
     card = json.loads((SHIPPED_PRIOR / "card.json").read_text()) | {"name": name, **changes}
     card["heads"] = {head: facts for head, facts in card["heads"].items() if head != without}
@@ -30,7 +31,7 @@ def config_map(name: str, without: str = "", **changes: Any) -> BundleObject:
         "data": {"card.json": json.dumps(card)},
         "binaryData": graphs,
     }
-    return decode_bundle(json.dumps(found).encode())
+    return decode_config_map(json.dumps(found).encode())
 
 
 def follow(world: World, config_map_name: str, when: str = "onnx") -> None:
@@ -42,7 +43,7 @@ def follow(world: World, config_map_name: str, when: str = "onnx") -> None:
 
 
 @asynccontextmanager
-async def loading(world: World, *items: BundleObject) -> AsyncIterator[None]:
+async def loading(world: World, *items: ConfigMapObject) -> AsyncIterator[None]:
     """Load the ConfigMaps, one after the other."""
     task = asyncio.create_task(world.choice.bundles.keep_loading())
     try:
@@ -139,7 +140,7 @@ async def test_the_same_files_are_loaded_once(two_nodes: World) -> None:
 
 async def test_config_maps_without_a_card_are_ignored(two_nodes: World) -> None:
     other = {"metadata": {"name": "other"}, "data": {"ca.crt": "text"}}
-    two_nodes.choice.bundles.upsert(decode_bundle(json.dumps(other).encode()))
+    two_nodes.choice.bundles.upsert(decode_config_map(json.dumps(other).encode()))
     assert two_nodes.choice.bundles.describe() == {"serving": {}, "refused": {}}
     task = asyncio.create_task(two_nodes.choice.bundles.keep_loading())
     await asyncio.sleep(0.1)

@@ -1,6 +1,5 @@
 """Reports work that is not held: why, what mode shadow would do, and how long it ran."""
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -20,6 +19,7 @@ from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.held_works import News
 from greensched_operator.planning.plan_words import both_sides
 from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
+from greensched_operator.runtime.planning_thread import in_thread
 from greensched_operator.writing.outbox import Lane
 
 log = structlog.get_logger()
@@ -78,8 +78,7 @@ class Arrivals:
 
     async def _plan_shadow(self, shadowed: Sequence[MayWait], now: Situation) -> None:
         """Report and record the starts that mode shadow would plan."""
-        # Many workloads take a second of CPU time; a thread keeps releases in time.
-        planned, _ = await asyncio.to_thread(plan_starts, shadowed, now)
+        planned, _ = await in_thread(plan_starts, shadowed, now)
         for one in planned:
             self._report_shadow(one)
             self._recorder.planned(one, now, is_shadow=True)

@@ -24,7 +24,7 @@ from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.plan_words import why_held, why_now
 from greensched_operator.planning.start_planning import Planned, Situation, planned_before
-from greensched_operator.runtime.collection import without_collection
+from greensched_operator.runtime.planning_thread import in_thread
 from greensched_operator.writing.outbox import Lane
 from greensched_operator.writing.writing import decision_of
 
@@ -166,8 +166,7 @@ class Controller:
             return
         try:
             situation = self._situation(earlier_plans)
-            # Many workloads take a second of CPU time; a thread keeps releases in time.
-            planning = asyncio.to_thread(without_collection, self._plan_starts, waiting, situation)
+            planning = in_thread(self._plan_starts, waiting, situation)
             planned, released = await self._while_starting(planning)
         except Exception:  # held work still starts at its latest start
             log.exception("planning failed; trying again", workloads=len(waiting))

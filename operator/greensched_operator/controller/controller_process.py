@@ -52,7 +52,7 @@ from greensched_operator.planning.cluster_state import ClusterNodes, RunningPods
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.outlooks import outlooks_of
 from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
-from greensched_operator.planning.when_choice import BundleSink, WhenChoice, decode_config_map
+from greensched_operator.planning.when_choice import BundleSink, WhenChoice
 from greensched_operator.runtime.heartbeat import Heartbeat
 from greensched_operator.runtime.leader import Leadership
 from greensched_operator.runtime.lease_renewal import LeaseRenewal
@@ -72,6 +72,7 @@ from greensched_operator.webhook.certificate_controller import CertificateContro
 from greensched_operator.webhook.webhook_app import health_app
 from greensched_operator.writing.outbox import Outbox
 from greensched_operator.writing.writing import Writer
+from greensched_policies.learned.config_map import decode_config_map
 from greensched_policies.planning.planning import Running
 from greensched_policies.rules.catalogue import WhenPolicy
 

@@ -1,6 +1,5 @@
 """Suspends the running Jobs that `planning.pausing` chooses, and reports it."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +19,7 @@ from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.pausing import JobRunSegment, Pause, choose_pauses
 from greensched_operator.planning.plan_words import both_sides, grid_words
 from greensched_operator.planning.start_planning import Planned, Situation
+from greensched_operator.runtime.planning_thread import in_thread
 from greensched_operator.writing.outbox import Lane
 
 log = structlog.get_logger()
@@ -121,10 +121,7 @@ class Pauser:
         held_cores = sum(work.cpu_cores for work in self._works.held.values())
         try:
             situation = situation_now()
-            # Each takes milliseconds; a thread keeps releases in time.
-            chosen = await asyncio.to_thread(
-                choose_pauses, run_segments, rules, situation, held_cores
-            )
+            chosen = await in_thread(choose_pauses, run_segments, rules, situation, held_cores)
         except Exception:  # running Jobs keep running
             log.exception(
                 "choosing pauses failed; running work goes on", workloads=len(run_segments)

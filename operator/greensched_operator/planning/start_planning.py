@@ -135,7 +135,7 @@ def core_plan(situation: Situation) -> CorePlan:
     outlook = situation.outlooks.outlook
     capacity = np.array([zone.cpu_cores for zone in situation.zones])
     gpus = np.array([zone.gpus for zone in situation.zones], dtype=float)
-    plan = CorePlan(capacity, outlook.begin_s, outlook.slot_s, outlook.values.shape[2], gpus)
+    plan = CorePlan(capacity, outlook.begin_s, outlook.slot_s, outlook.slots, gpus)
     places = {zone.name: place for place, zone in enumerate(situation.zones)}
     for one in situation.earlier_plans:
         place = places.get(one.zone)

@@ -1,22 +1,19 @@
 """Finds the `when` policy that a GreenPolicy names: a rule, or the `when` head of a bundle."""
 
-import tempfile
-from base64 import b64decode
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from time import perf_counter
 
-import msgspec
 import numpy as np
 import structlog
 
 from greensched_core.errors import BadInput
 from greensched_operator.holding.judging import MayWait
 from greensched_operator.objects.green_policy import BUILT_IN, ONNX, GreenPolicy
-from greensched_operator.objects.workloads import Meta
 from greensched_policies.costs.cost import WorkloadColumns
-from greensched_policies.learned.bundle import load_bundle
+from greensched_policies.learned.bundle import Bundle, load_bundle
 from greensched_policies.learned.card import SHIPPED_PRIOR, BundleError
+from greensched_policies.learned.config_map import ConfigMapObject, bundle_files, load_files
 from greensched_policies.learned.guard import FallbackReason
 from greensched_policies.learned.when_head import GuardedWhen
 from greensched_policies.rules.catalogue import WHEN_RULES, WhenPolicy
@@ -25,14 +22,6 @@ log = structlog.get_logger()
 
 _FALLBACK = BUILT_IN.when_policy
 _BUDGET_S = 0.02  # for one workload's starts; the head takes 0.1 ms
-
-
-class ConfigMapObject(msgspec.Struct):
-    """A ConfigMap in the API server's format."""
-
-    metadata: Meta
-    binaryData: dict[str, str] | None = None
-    data: dict[str, str] | None = None
 
 
 class WhenChoice:
@@ -45,18 +34,13 @@ class WhenChoice:
 
     def load_shipped(self) -> None:
         """Load the bundle that the image contains."""
-        self._load("", SHIPPED_PRIOR)
+        self._take("", partial(load_bundle, SHIPPED_PRIOR))
 
     def put(self, item: ConfigMapObject) -> None:
-        """Load a ConfigMap's bundle; ignore a ConfigMap without a card.json."""
-        files = {name: b64decode(text) for name, text in (item.binaryData or {}).items()}
-        files |= {name: text.encode() for name, text in (item.data or {}).items()}
-        if "card.json" not in files:
-            return
-        with tempfile.TemporaryDirectory(prefix="greensched-bundle-") as folder:
-            for name, content in files.items():
-                (Path(folder) / Path(name).name).write_bytes(content)
-            self._load(item.metadata.name, Path(folder))
+        """Load a ConfigMap's bundle; ignore a ConfigMap without a card."""
+        files = bundle_files(item)
+        if files:
+            self._take(item.metadata.name, partial(load_files, files))
 
     def drop(self, name: str) -> None:
         """Forget a deleted ConfigMap."""
@@ -82,18 +66,18 @@ class WhenChoice:
         columns = WorkloadColumns(*(np.array([each]) for each in values))
         return head.policy(columns, policy.weights, mean_memory_bytes)
 
-    def _load(self, name: str, folder: Path) -> None:
+    def _take(self, name: str, load: Callable[..., Bundle]) -> None:
         try:
-            bundle = load_bundle(folder, needs=("when",))
+            bundle = load(needs=("when",))
         except BundleError as fault:
             self._heads.pop(name, None)
-            self._faults[name] = str(fault).removeprefix(f"{folder}/")
+            self._faults[name] = str(fault)
             log.warning("bundle refused", config_map=name or "(shipped)", reason=str(fault))
             return
         self._faults.pop(name, None)
         model = bundle.when
         if model is None:
-            raise BadInput(f"{folder}: the bundle has no `when` head, which whenPolicy: onnx needs")
+            raise BadInput(f"{name}: the bundle has no `when` head, which whenPolicy: onnx needs")
         self._heads[name] = GuardedWhen(
             bundle.card.name,
             model,
@@ -102,9 +86,6 @@ class WhenChoice:
             monotonic=perf_counter,
             count=self._count,
         )
-
-
-decode_config_map = msgspec.json.Decoder(ConfigMapObject).decode
 
 
 class BundleSink:

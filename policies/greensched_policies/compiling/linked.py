@@ -79,6 +79,12 @@ class _PortableLibrary(_WholeLibrary):
         super()._optimize_final_module()
 
 
+class _PortableCompiler(Compiler):
+    def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
+        whole = library or _PortableLibrary(target.codegen(), "portable")
+        super().__init__(typing, target, whole, *rest)
+
+
 class Linked:
     """A function that is compiled when Python first calls it; compiled callers link it instead."""
 
@@ -103,12 +109,6 @@ def portable_code(function: Linked, signature: tuple[Any, ...]) -> tuple[str, st
 
     `signature` are numba's types of its arguments.
     """
-
-    class _PortableCompiler(Compiler):
-        def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
-            self.kept = library or _PortableLibrary(target.codegen(), "portable")
-            super().__init__(typing, target, self.kept, *rest)
-
     options = function.options | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     whole = njit(pipeline_class=_PortableCompiler, **options)(function.py_func)
     whole.compile(signature)

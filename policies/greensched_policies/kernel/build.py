@@ -30,7 +30,7 @@ from greensched_policies.kernel.runtime import (
     NEW_STRIDES_TYPES,
     RUNTIME,
     new_strides,
-    portable,
+    without_numba,
 )
 from greensched_policies.library.loading import BUILT, file_name, processor_named
 
@@ -76,7 +76,7 @@ def object_code(processor: str, entries: Mapping[str, Entry] = ENTRIES) -> bytes
 def _portable_code(name: str, function: Callable[..., Any], signature: tuple[Any, ...]) -> Any:
     """Return LLVM's code of a function and all that it calls, before it is optimised."""
     code, own_name = portable_code(cast(Linked, fast(function)), signature)
-    module = llvm.parse_assembly(portable(code))
+    module = llvm.parse_assembly(without_numba(code))
     module.get_function(own_name).name = name
     return module
 

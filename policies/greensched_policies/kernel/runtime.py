@@ -16,14 +16,12 @@ _INTEGERS = types.CPointer(types.int64)
 NEW_STRIDES_TYPES = (types.int64, _INTEGERS, _INTEGERS, types.int64, _INTEGERS, _INTEGERS,
                      types.int64)  # fmt: skip
 _COUNTED = re.compile(r"^define [^\n]*@(NRT_(?:incref|decref))\(.*?^}\n", re.MULTILINE | re.DOTALL)
-
-
 # What numba keeps of exceptions: their texts, and the paths of sources on the machine that builds.
 _EXCEPTION = re.compile(r'^(@\.const\.pickledata[^\n]*?\[\d+ x i8\]) c"[^"\n]*"', re.MULTILINE)
 
 
-def portable(code: str) -> str:
-    """Return LLVM's code of numba without its counting of references and its exceptions."""
+def without_numba(code: str) -> str:
+    """Return LLVM's code without numba's counting of references and texts of exceptions."""
     counted = _COUNTED.sub(r"declare void @\1(ptr)\n", code)
     return _EXCEPTION.sub(r"\1 zeroinitializer", counted)
 

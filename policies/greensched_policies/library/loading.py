@@ -34,17 +34,13 @@ _UNLINKED = "greensched_policies.kernel.unlinked"
 
 _UNREAD = ctypes.c_void_p(), ctypes.c_void_p()  # for results and exceptions of numba's convention
 
-_ENDS = (".so", ".o")  # a library, or an object file where there is no linker
-
 # A function of the library: the addresses of whole numbers and of numbers -> 0, or a fault.
 Function = Callable[[int, int], int]
 
 
 def is_loadable() -> bool:
     """Return whether the library is there, so that nothing needs to be compiled."""
-    name = file_name(platform.machine())
-    folders = {BUILT, _folder()}
-    return any((folder / name).with_suffix(end).exists() for folder in folders for end in _ENDS)
+    return _found() is not None
 
 
 def load() -> None:
@@ -118,37 +114,45 @@ def _function(name: str) -> Function:
 @cache
 def _loaded() -> Callable[[str], Any]:
     """Return what gives a function of the library by its name."""
+    path = _found() or _made()
+    if path.suffix == ".so":
+        return ctypes.CDLL(str(path)).__getitem__
+    function_named: Callable[[str], Any] = import_module(_UNLINKED).functions_of(path)
+    return function_named
+
+
+def _found() -> Path | None:
+    """Return the library, or the object file that is made where there is no linker, if any."""
     name = file_name(platform.machine())
-    if (BUILT / name).exists():
-        return ctypes.CDLL(str(BUILT / name)).__getitem__
+    folders = (BUILT, _folder()) if find_spec("numba") else (BUILT,)
+    places = [folder / name for folder in folders]
+    places += [place.with_suffix(".o") for place in places]
+    return next((place for place in places if place.exists()), None)
+
+
+def _made() -> Path:
+    """Compile the library, once for all processes, and return it; raise BadInput without numba."""
+    name = file_name(platform.machine())
     if find_spec("numba") is None:
         raise BadInput(
             f"{BUILT / name} is missing: this installation was made for another processor than "
             f"{platform.machine()}, or not completely. Install it again, or install "
             "greensched[simulator], with which it is compiled on first use"
         )
-    return _made(name)
-
-
-def _made(name: str) -> Callable[[str], Any]:
-    """Return what gives a function of the library that is compiled here, once."""
-    path = _folder() / name
-    unlinked = path.with_suffix(".o")  # where there is no linker
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with (path.parent / "lock").open("w") as lock:
+    folder = _folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not path.exists() and not unlinked.exists():
-            command = [sys.executable, "-m", _BUILD, "--folder", str(path.parent), "--or-object"]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                raise BadInput(f"{' '.join(command)} failed: {done.stderr.strip()[-1000:]}")
-            for other in path.parent.glob("*-*.*"):
-                if other.stem != path.stem:
-                    other.unlink()  # of sources that have changed; who has loaded it keeps it
-    if path.exists():
-        return ctypes.CDLL(str(path)).__getitem__
-    function_named: Callable[[str], Any] = import_module(_UNLINKED).functions_of(unlinked)
-    return function_named
+        if (made := _found()) is not None:
+            return made
+        command = [sys.executable, "-m", _BUILD, "--folder", str(folder), "--or-object"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise BadInput(f"{' '.join(command)} failed: {done.stderr.strip()[-1000:]}")
+        for other in folder.glob("*-*.*"):
+            if other.stem != Path(name).stem:
+                other.unlink()  # of sources that have changed; who has loaded it keeps it
+        return Path(done.stdout.strip())
 
 
 def _folder() -> Path:

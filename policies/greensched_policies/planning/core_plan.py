@@ -46,13 +46,6 @@ class CorePlan:
         if gpus and self.gpus.size:
             self.gpus[zone, first:last] += gpus
 
-    def copy(self) -> "CorePlan":
-        """Return a plan with the same room."""
-        slots = self.cores.shape[1]
-        other = CorePlan(self.capacity, self.begin_s, self.slot_s, slots, self.gpu_capacity)
-        other.cores, other.gpus = self.cores.copy(), self.gpus.copy()
-        return other
-
     def _slots_of(self, begin_s: float, end_s: float) -> tuple[int, int]:
         """Return the first slot that an interval touches, and the one after its last."""
         slots = self.cores.shape[1]

@@ -13,13 +13,7 @@ from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.costs.pausing import Slots
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.weights import Weights
-from greensched_policies.library.functions import (
-    ASKED,
-    FOUND,
-    NO_RULE,
-    WHEN_NAMES,
-    Ask,
-)
+from greensched_policies.library.functions import ASKED, FOUND, NO_RULE, WHEN_NAMES, Ask
 from greensched_policies.library.loading import address_of, call
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import Outlook
@@ -49,21 +43,13 @@ def plan_starts(
     ordered, found = np.stack([order, rules[order]]), np.empty((FOUND, count))
     faults: list[Exception] = []
     ask = Ask(_asking(policies, faults))
-    integers, numbers, arrays = _basis(outlook, plan, now_s)
+    integers, numbers, _kept = _basis(outlook, plan, now_s)
     asking = ctypes.cast(ask, ctypes.c_void_p).value or 0
-    results = map(address_of, (asked, by_zone))
-    integers += [
-        count,
-        order.size,
-        asking,
-        *results,
-        address_of(ordered, np.int64),
-        address_of(found),
-    ]
+    integers += [count, order.size, asking, address_of(asked), address_of(by_zone)]
+    integers += [address_of(ordered, np.int64), address_of(found)]
     call("plan_starts", integers, numbers)
-    del arrays
-    for fault in faults:
-        raise fault
+    if faults:
+        raise faults[0]
     return found
 
 
@@ -82,10 +68,9 @@ def see_slots(
     cores and GPUs of the workload.
     """
     columns, raw = np.empty((_FIELDS, outlook.zones, count)), np.empty((2, outlook.zones, count))
-    integers, numbers, arrays = _basis(outlook, plan, now_s)
+    integers, numbers, _kept = _basis(outlook, plan, now_s)
     integers += [count, *map(address_of, (runtime_s, columns, raw))]
     call("see_slots", integers, [*numbers, *needs, weights.carbon, weights.cost])
-    del arrays
     return SlotColumns._make(columns), raw
 
 
@@ -105,7 +90,7 @@ def planned_slots(
 def _basis(
     outlook: Outlook, plan: CorePlan, now_s: float
 ) -> tuple[list[int], list[float], tuple[Floats, ...]]:
-    """Return what most functions begin with, and arrays to keep until the call is over."""
+    """Return what most functions begin with, and arrays that must live until the call is over."""
     if (plan.begin_s, plan.slot_s) != (outlook.begin_s, outlook.slot_s):
         raise ValueError("the plan and the outlook begin at different times, or differ in slots")
     grid = outlook.grid

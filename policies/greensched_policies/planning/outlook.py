@@ -16,14 +16,28 @@ class Outlook:
 
     begin_s: float  # seconds since the epoch when the first slot begins
     slot_s: float
-    values: Floats  # [2,Z,S] g/kWh and money per MWh; NaN: no data
-    known: Integers  # [Z] slots, from the first on, that a forecast covers; others are estimates
-    grid: GridTable  # the same, its times from the first slot's begin on
+    grid: GridTable  # a step for each slot, its times from the first slot's begin on
 
     @property
     def zones(self) -> int:
         """The number of zones."""
-        return int(self.values.shape[1])
+        return int(self.grid.per_step.size)
+
+    @property
+    def slots(self) -> int:
+        """The number of slots."""
+        return self.grid.times_s.size // self.zones
+
+    @property
+    def values(self) -> Floats:
+        """Carbon in g/kWh and price in money per MWh, [2,Z,S]; NaN: no data."""
+        return self.grid.values.reshape(2, self.zones, self.slots)
+
+    @property
+    def known(self) -> Integers:
+        """How many slots of each zone a forecast covers, [Z]; those after them are estimates."""
+        known: Integers = np.rint(self.grid.known_until_s / self.slot_s).astype(np.int64)
+        return known
 
     def slots_ahead(self, now_s: float) -> Integers:
         """Return the number of starts from `now_s`, one per slot, within known slots, [Z]."""
@@ -60,4 +74,4 @@ def outlook_of(
     times_s = np.tile(np.arange(slots) * slot_s, zones)
     carbon, price = (each.ravel() for each in values)
     grid = grid_table(starts, times_s, carbon, price, known_until_s=covered * slot_s)
-    return Outlook(begin_s, slot_s, values, covered, grid)
+    return Outlook(begin_s, slot_s, grid)

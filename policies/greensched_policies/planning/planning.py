@@ -14,6 +14,7 @@ from greensched_core.units import JOULES_PER_KWH, KWH_PER_MWH
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.weights import UNLIMITED, CarbonLimit, Weights
 from greensched_policies.library.functions import (
+    ASKED,
     CARBON,
     CARBON_NOW,
     CPU_CORES,
@@ -39,7 +40,7 @@ NO_ZONE = -1  # of a workload that no node can take
 
 
 class StartReason(StrEnum):
-    """Why a start was chosen; in the order of the numbers in `kernel/functions.py`."""
+    """Why a start was chosen; in the order of the numbers in `library/functions.py`."""
 
     NO_CHOICE = "no-choice"  # the latest start is now, or no later slot is forecast
     NOW_IS_BEST = "now-is-best"
@@ -151,13 +152,14 @@ def plan_all(
     The answers are in the order of the requests; of equal slack the first request is decided first.
     Raises ValueError when a workload's runtimes, cores or latest start are not valid numbers.
     """
+    numbers = [_numbers(each, outlook.begin_s) for each in requests]
+    asked = np.array(numbers).reshape(-1, ASKED).T.copy()
+    _check(requests, asked, outlook.zones)
     for run in running:
         until_s = max(run.until_s, now_s + outlook.slot_s)
         plan.keep(run.zone, now_s, until_s, run.cpu_cores, run.gpus)
     if not requests:
         return []
-    asked = np.array([_numbers(each, outlook.begin_s) for each in requests]).T.copy()
-    _check(requests, asked, outlook.zones)
     by_zone = np.array([[each.runtime_s for each in requests], [each.power_w for each in requests]])
     order = np.argsort(asked[LATEST_S], kind="stable")
     policies = [each.when for each in requests]
@@ -167,11 +169,6 @@ def plan_all(
         _chosen(row, request, now_s, outlook.slot_s)
         for row, request in zip(rows, requests, strict=True)
     ]
-
-
-def choose_start(outlook: Outlook, plan: CorePlan, request: StartRequest, now_s: float) -> Chosen:
-    """Return the start that a workload's rule prefers, as `plan_all`; the plan is not changed."""
-    return plan_all(outlook, plan.copy(), [request], now_s)[0]
 
 
 def _numbers(request: StartRequest, begin_s: float) -> tuple[float, ...]:

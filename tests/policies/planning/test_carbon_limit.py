@@ -22,10 +22,10 @@ from greensched_policies.planning.planning import (
     StartReason,
     StartRequest,
     Thresholds,
-    choose_start,
 )
 from greensched_policies.planning.slot_planning import Interruptible, SlotPlan, plan_slots
 from greensched_policies.rules.catalogue import WHEN_RULES
+from tests.policies.planning.one_start import choose_start
 
 SLOT_S = 900.0
 MONEY = Weights(1.0, 0.0, 0.0)

@@ -22,10 +22,10 @@ from greensched_policies.planning.planning import (
     StartReason,
     StartRequest,
     Thresholds,
-    choose_start,
     plan_all,
 )
 from greensched_policies.rules.catalogue import WHEN_RULES
+from tests.policies.planning.one_start import choose_start
 
 SLOT_S = 900.0
 MIDNIGHT_S = 1_700_006_400.0  # of some day, in seconds since the epoch

@@ -8,8 +8,9 @@ import pytest
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import outlook_of
-from greensched_policies.planning.planning import StartRequest, choose_start, plan_all
+from greensched_policies.planning.planning import StartRequest, plan_all
 from greensched_policies.rules.catalogue import WHEN_RULES
+from tests.policies.planning.one_start import choose_start
 
 SLOT_S = 900.0
 

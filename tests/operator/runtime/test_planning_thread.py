@@ -1,15 +1,17 @@
 """No garbage is collected while many workloads are planned; afterwards it is, whatever happens."""
 
 import gc
+import threading
 
 import pytest
 
-from greensched_operator.runtime.collection import without_collection
+from greensched_operator.runtime.planning_thread import in_thread, without_collection
 
 
-def test_no_garbage_is_collected_meanwhile() -> None:
+async def test_no_garbage_is_collected_meanwhile_and_others_run() -> None:
     assert gc.isenabled()
-    assert without_collection(lambda: gc.isenabled()) is False
+    own = threading.get_ident()
+    assert await in_thread(lambda: (gc.isenabled(), threading.get_ident() == own)) == (False, False)
     assert gc.isenabled()
 
 
