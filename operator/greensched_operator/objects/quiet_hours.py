@@ -5,7 +5,6 @@ instant, so it stays one piece on a night on which the clocks change: a skipped 
 and a repeated hour is quiet both times.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -16,6 +15,7 @@ from zoneinfo import ZoneInfo
 from greensched_core.custom_resources.fields import SchemaRule, custom_field, group, many
 from greensched_core.errors import BadInput
 from greensched_operator.objects.quiet_fields import BEGIN, END, EVERY_DAY, SOME_DAYS, ZONE
+from greensched_policies.planning.quiet_spans import after_quiet
 
 MOST_WINDOWS = 20
 _WEEK = timedelta(days=7)
@@ -92,12 +92,9 @@ class QuietHours:
         """Return the first instant from now on that is not quiet; None if it is always quiet."""
         if not self.windows:
             return now
-        today = now // _DAY_S * _DAY_S
-        spans, until = _spans_ahead(self, today)
-        place = bisect_right(spans, now, key=lambda span: span.begin) - 1
-        if place < 0 or spans[place].end <= now:
-            return now
-        return None if spans[place].end >= until else spans[place].end
+        begins, ends, until = _spans_ahead(self, now // _DAY_S * _DAY_S)
+        allowed = after_quiet(now, begins, ends)
+        return None if allowed >= until else allowed
 
     def _spans(self, begin: float, end: float) -> Iterator[TimeSpan]:
         for window in self.windows:
@@ -139,10 +136,11 @@ QUIET_HOURS = many(
 
 
 @lru_cache(maxsize=256)  # all held workloads of a policy ask about the same few days
-def _spans_ahead(quiet: QuietHours, begin: float) -> tuple[tuple[TimeSpan, ...], float]:
-    """Return the quiet spans from an instant on, and the time up to which they are known."""
+def _spans_ahead(quiet: QuietHours, begin: float) -> tuple[list[float], list[float], float]:
+    """Return begins and ends of quiet spans from an instant on, and until when all are known."""
     until = begin + _DAY_S + _LOOKED_AHEAD.total_seconds()
-    return quiet.spans(begin, until), until
+    spans = quiet.spans(begin, until)
+    return [span.begin for span in spans], [span.end for span in spans], until
 
 
 @lru_cache(maxsize=4096)  # each replan asks about the same few days

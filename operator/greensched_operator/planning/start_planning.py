@@ -6,7 +6,6 @@ simulator's.
 """
 
 import math
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +22,7 @@ from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
 from greensched_operator.planning.work_power import can_run, own_part, run_s, work_power_w
 from greensched_policies.encoding.weights import CarbonLimit
 from greensched_policies.planning.core_plan import CorePlan
+from greensched_policies.planning.held_start import by_worth, jitter_s, release_s, within_share
 from greensched_policies.planning.planning import (
     Chosen,
     Running,
@@ -68,15 +68,13 @@ class Planned:
         return replace(self, waiting=waiting)
 
 
-def jitter_of(waiting: MayWait, jitter_s: float) -> float:
+def jitter_of(waiting: MayWait, most_s: float) -> float:
     """Return the delay, in seconds, that spreads starts planned for the same moment.
 
-    It is the same each time a workload is planned, and for all of a gang; less than half a slot.
+    It is the same for all work of a gang.
     """
     work = waiting.work
-    name = f"{work.namespace}/{work.gang}" if work.gang else work.uid
-    share = zlib.crc32(name.encode()) / 2**32
-    return share * min(jitter_s, SLOT_S / 2)
+    return jitter_s(f"{work.namespace}/{work.gang}" if work.gang else work.uid, most_s, SLOT_S)
 
 
 def planned_before(waiting: MayWait) -> float | None:
@@ -249,20 +247,16 @@ def _at_arrival_g(group: Sequence[MayWait]) -> float:
 def _planned(
     one: MayWait, group: Sequence[MayWait], chosen: Chosen, situation: Situation
 ) -> Planned:
-    latest_s, before_s = min(each.terms.latest_start_s for each in group), planned_before(one)
-    start_s = chosen.start_s
-    if before_s is not None and 0.0 <= before_s - start_s < SLOT_S:
-        start_s = before_s  # keep the written start to the second
-    elif start_s > situation.now_s:
-        start_s += jitter_of(one, situation.jitter_s)
+    now_s, latest_s = situation.now_s, min(each.terms.latest_start_s for each in group)
+    before_s, delay_s = planned_before(one), jitter_of(one, situation.jitter_s)
+    kept_s = math.nan if before_s is None else before_s
+    start_s = release_s(chosen.start_s, kept_s, delay_s, now_s, SLOT_S)
     start_s = max(start_s, max(each.terms.start_from_s for each in group))
     start_s = max(start_s, max(situation.opens_s(each) for each in group))
-    allowed_s = one.policy.quiet_hours.next_allowed(max(start_s, situation.now_s))
-    if allowed_s is not None:
-        start_s = max(start_s, allowed_s)
+    start_s = max(start_s, one.policy.quiet_hours.next_allowed(max(start_s, now_s)) or start_s)
     zone = situation.zones[chosen.run.zone].name if chosen.run.zone >= 0 else ""
     start_s = min(start_s, latest_s)
-    is_now = start_s <= situation.now_s
+    is_now = start_s <= now_s
     return Planned(one, start_s, chosen, zone, is_now, _first_g(one, chosen, situation))
 
 
@@ -275,25 +269,34 @@ def _first_g(one: MayWait, chosen: Chosen, situation: Situation) -> float | None
 
 
 def _within_share(
-    planned: Sequence[Planned], cpu_cores: float, held_cores: float
+    planned: Sequence[Planned], cluster_cores: float, held_cores: float
 ) -> tuple[list[Planned], list[ReleaseNow]]:
-    """Return work that may be held in addition to `held_cores`, and the rest, which starts now."""
-    held: list[Planned] = []
-    released: list[ReleaseNow] = []
-    cores = held_cores
-    for one in sorted(planned, key=_by_worth):
-        work, share = one.waiting.work, one.waiting.policy.max_held_share
-        cores += work.cpu_cores
-        if cores <= share * cpu_cores or not cpu_cores or one.is_now:
-            held.append(one)
-            continue
-        cores -= work.cpu_cores
-        text = f"held work would request more than {share:.0%} of the cluster's {cpu_cores:g} cores"
-        released.append(ReleaseNow(work, ReleaseReason.HELD_SHARE, text))
-    return held, released
+    """Return work that may be held in addition to `held_cores`, and the rest, which starts now.
+
+    Both are in the order of `by_worth`.
+    """
+    is_new = [labels.PLANNED_START not in one.waiting.work.annotations for one in planned]
+    shares = [one.waiting.policy.max_held_share for one in planned]
+    most_cores = [share * cluster_cores if cluster_cores else math.inf for share in shares]
+    order = by_worth(
+        np.array(is_new, np.int64),
+        np.array([one.chosen.saving for one in planned], float),
+        np.array([one.waiting.terms.latest_start_s for one in planned], float),
+    )
+    may_be_held = within_share(
+        order,
+        np.array([one.waiting.work.cpu_cores for one in planned], float),
+        np.array(most_cores, float),
+        np.array([one.is_now for one in planned], np.int64),
+        held_cores,
+    )
+    held = [planned[place] for place in order if may_be_held[place]]
+    return held, [
+        _over_share(planned[place], cluster_cores) for place in order if not may_be_held[place]
+    ]
 
 
-def _by_worth(one: Planned) -> tuple[bool, float, float]:
-    """Return the sort key: planned already, then highest saving, then earliest latest start."""
-    is_new = labels.PLANNED_START not in one.waiting.work.annotations
-    return is_new, -one.chosen.saving, one.waiting.terms.latest_start_s
+def _over_share(one: Planned, cluster_cores: float) -> ReleaseNow:
+    share = one.waiting.policy.max_held_share
+    text = f"held work would request more than {share:.0%} of the cluster's {cluster_cores:g} cores"
+    return ReleaseNow(one.waiting.work, ReleaseReason.HELD_SHARE, text)

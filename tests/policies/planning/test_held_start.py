@@ -1,0 +1,70 @@
+"""When held work is released, how releases are spread, and how much work is held at all."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greensched_policies.planning.held_start import by_worth, jitter_s, release_s, within_share
+from greensched_policies.planning.quiet_spans import after_quiet
+
+SLOT_S = 900.0
+NO_PLAN = math.nan
+
+
+@given(name=st.text(), most_s=st.floats(0.0, 1e6))
+def test_releases_are_spread_over_less_than_half_a_slot(name: str, most_s: float) -> None:
+    delay_s = jitter_s(name, most_s, SLOT_S)
+    assert 0.0 <= delay_s <= most_s
+    assert delay_s < SLOT_S / 2
+    assert delay_s == jitter_s(name, most_s, SLOT_S)
+
+
+@pytest.mark.parametrize(
+    ("chosen_s", "kept_s", "expected_s"),
+    [
+        pytest.param(1800.0, NO_PLAN, 1830.0, id="a-new-plan-is-delayed"),
+        pytest.param(900.0, NO_PLAN, 900.0, id="what-starts-now-is-not"),
+        pytest.param(1800.0, 1850.0, 1850.0, id="the-same-slot-keeps-its-second"),
+        pytest.param(1800.0, 2699.0, 2699.0, id="to-the-last-second-of-the-slot"),
+        pytest.param(1800.0, 2700.0, 1830.0, id="the-next-slot-is-another-start"),
+        pytest.param(1800.0, 1799.0, 1830.0, id="so-is-the-one-before"),
+    ],
+)
+def test_a_plan_stands_to_the_second(chosen_s: float, kept_s: float, expected_s: float) -> None:
+    assert release_s(chosen_s, kept_s, 30.0, 1000.0, SLOT_S) == expected_s
+
+
+@given(st.lists(st.floats(0.0, 1e5), min_size=0, max_size=9, unique=True), st.floats(0.0, 1e5))
+def test_nothing_starts_in_a_quiet_span_and_nothing_waits_longer(
+    ends: list[float], at_s: float
+) -> None:
+    ends = sorted(ends)[: len(ends) // 2 * 2]
+    begins_s, ends_s = ends[::2], ends[1::2]
+    found_s = after_quiet(at_s, begins_s, ends_s)
+    spans = list(zip(begins_s, ends_s, strict=True))
+    assert not any(begin_s <= found_s < end_s for begin_s, end_s in spans)
+    assert found_s == at_s or any(begin_s <= at_s < end_s == found_s for begin_s, end_s in spans)
+
+
+def test_what_was_planned_keeps_its_place_then_what_saves_most_then_what_must_start_first() -> None:
+    is_new, saving = np.array([1, 0, 1, 1]), np.array([0.5, 0.1, 0.9, 0.5])
+    latest_s = np.array([30.0, 99.0, 40.0, 20.0])
+    assert by_worth(is_new, saving, latest_s).tolist() == [1, 2, 3, 0]
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 9.0), st.booleans()), max_size=9), st.floats(0.0, 20.0))
+def test_held_work_never_requests_more_than_its_share(
+    works: list[tuple[float, bool]], most_cores: float
+) -> None:
+    cores = np.array([each for each, _ in works])
+    starts_now = np.array([int(each) for _, each in works])
+    order, limits = np.arange(cores.size), np.full(cores.size, most_cores)
+    held = within_share(order, cores, limits, starts_now, 0.0)
+    assert cores[(held == 1) & (starts_now == 0)].sum() <= most_cores + 1e-9
+    assert held[starts_now == 1].all()
+    assert not cores.size or within_share(order, cores, limits, starts_now, math.inf).tolist() == (
+        starts_now.tolist()
+    )
