@@ -22,7 +22,7 @@ class Zone:
     watts_per_core: float  # mean, added by a requested core, including the site's PUE
     watts_per_gpu: float = 0.0  # likewise of a GPU
     gpus: float = 0.0  # of schedulable nodes
-    speed: float = 1.0  # mean throughput of a core relative to the reference core
+    speed: float = 1.0  # of a mean run, relative to the reference core: a harmonic mean
     pue: float = 1.0  # mean
 
 
@@ -123,17 +123,17 @@ def mean_zone(name: str, nodes: Sequence[Node], assumed: PowerAssumptions) -> Zo
     """Return the mean of nodes: by cores, except the watts of a GPU."""
     cores = sum(node.cpu_cores for node in nodes)
     gpus = sum(node.gpu_count for node in nodes)
-    watts = gpu_watts = speed = pues = 0.0
+    watts = gpu_watts = slowness = pues = 0.0
     for node in nodes:
         pue = node.pue or assumed.default_pue
         watts += (node.curve.at(assumed.utilisation_ratio) - node.curve.idle_w) * pue
         if node.gpu:
             range_w = node.gpu.peak_w - node.gpu.idle_w
             gpu_watts += node.gpu.count * range_w * assumed.gpu_ratio * pue
-        speed += node.cpu_cores * node.speed
+        slowness += node.cpu_cores / node.speed
         pues += node.cpu_cores * pue
     return Zone(
-        name, cores, watts / cores, gpu_watts / gpus if gpus else 0.0, gpus, speed / cores,
+        name, cores, watts / cores, gpu_watts / gpus if gpus else 0.0, gpus, cores / slowness,
         pues / cores,
     )  # fmt: skip
 

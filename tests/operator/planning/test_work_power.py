@@ -51,7 +51,7 @@ def test_a_zones_means_are_by_cores_and_the_watts_of_a_gpu_by_gpus() -> None:
     # Half load of each is 50 W above idle, at a PUE of 1 and of 1.2.
     assert zone.watts_per_core == pytest.approx((50.0 + 60.0) / 40.0)
     assert zone.watts_per_gpu == pytest.approx(300.0 * 0.6 * 1.2)
-    assert zone.speed == pytest.approx((10.0 * 0.5 + 30.0 * 1.5) / 40.0)
+    assert zone.speed == pytest.approx(40.0 / (10.0 / 0.5 + 30.0 / 1.5))
     assert zone.pue == pytest.approx((10.0 * 1.0 + 30.0 * 1.2) / 40.0)
 
 
