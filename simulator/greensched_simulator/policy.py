@@ -70,6 +70,7 @@ QUEUES = {
 assert all(queue.order in ORDER_NAMES for queue in QUEUES.values())
 
 USUAL_WHEN = "run-now"
+GREEN_POLICY = "green-policy"  # in place of a `when` rule: the scenario's GreenPolicy holds jobs
 USUAL_WHERE = "weighted-cost"
 USUAL_QUEUE = "oldest-fit"
 USUAL_SLEEP = "stay-awake"
@@ -85,7 +86,7 @@ _HOW_NAMED = "`greensched policy list` prints all names"
 class Policy:
     """The rules that decide."""
 
-    when: str  # a name in WHEN_NAMES or BAD_WHEN_NAMES
+    when: str  # a name in WHEN_NAMES or BAD_WHEN_NAMES, or GREEN_POLICY
     where: str  # a name in PLACINGS or BAD_PLACINGS
     queue: str = USUAL_QUEUE  # a name in QUEUES
     sleep: str = USUAL_SLEEP  # a name in SLEEP_NAMES
@@ -194,7 +195,7 @@ def _read(text: str) -> _Read:
 def _rules() -> dict[str, set[str]]:
     """Return the names of each kind of rule, by the field of a policy."""
     return {
-        "when": {*WHEN_NAMES, *BAD_WHEN_NAMES},
+        "when": {*WHEN_NAMES, *BAD_WHEN_NAMES, GREEN_POLICY},
         "where": {*PLACINGS, *BAD_PLACINGS},
         "queue": {*QUEUES},
         "sleep": {*SLEEP_NAMES},
@@ -209,7 +210,7 @@ def names_by_kind() -> dict[str, tuple[str, ...]]:
     After them come the presets, which cannot be combined, and the deliberately bad rules.
     """
     return {
-        "when": WHEN_NAMES,
+        "when": (*WHEN_NAMES, GREEN_POLICY),
         "where": tuple(PLACINGS),
         "queue": tuple(QUEUES),
         "sleep": SLEEP_NAMES,

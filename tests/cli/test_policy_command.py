@@ -35,7 +35,7 @@ def test_list_prints_every_name_by_its_kind(greensched: Run) -> None:
     done = greensched("policy", "list", "-o", "yaml")
     assert done.returncode == 0, done.stderr
     told = yaml.safe_load(done.stdout)
-    assert told["when"] == list(WHEN_RULES) and "wait-awhile" in told["preset"]
+    assert told["when"] == [*WHEN_RULES, "green-policy"] and "wait-awhile" in told["preset"]
     shown = greensched("policy", "list").stdout
     assert all(f"  {name}\n" in shown for names in told.values() for name in names)
 

@@ -13,6 +13,7 @@ from greensched_policies.rules.catalogue import (
 from greensched_simulator.policy import (
     BAD_PLACINGS,
     BASELINE,
+    GREEN_POLICY,
     PLACINGS,
     PRESETS,
     QUEUES,
@@ -75,7 +76,7 @@ def test_every_name_is_listed_once() -> None:
     names = [name for kind in names_by_kind().values() for name in kind]
     assert sorted(names) == sorted(
         [*WHEN_RULES, *PLACINGS, *QUEUES, *SLEEP_RULES, *CAP_RULES, *PAUSE_RULES, *PRESETS,
-         *BAD_WHEN_RULES, *BAD_PLACINGS]
+         *BAD_WHEN_RULES, *BAD_PLACINGS, GREEN_POLICY]
     )  # fmt: skip
 
 

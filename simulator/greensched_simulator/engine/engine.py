@@ -29,6 +29,7 @@ from greensched_simulator.engine.execution.suspending import goes_on, suspend
 from greensched_simulator.engine.execution.workers import workers_of
 from greensched_simulator.engine.plain_run import run_plainly
 from greensched_simulator.engine.queue.deciding import (
+    AGAIN,
     HOW_FAST,
     IN_TURN,
     OVER,
@@ -103,7 +104,7 @@ def next_asked(run: Run) -> tuple[int, int]:
 
     After WHEN, a job that starts now needs its node, or joins the queue, at once. Where agents
     choose nodes in a queue, a job needs its node when its turn comes (IN_TURN). Where they choose
-    power caps, a node needs one (HOW_FAST).
+    power caps, a node needs one (HOW_FAST). AGAIN is the start that is queued for no job.
     """
     events, steps_s, unmet = run.events, run.steps_s, run.unmet
     counts = events.counts
@@ -128,6 +129,8 @@ def next_asked(run: Run) -> tuple[int, int]:
             _fail_or_come_back(run)
         elif start_s <= arrival_s:
             _, job = pop(events.starts)
+            if job == run.jobs.arrival_s.size:  # no job
+                return AGAIN, NOWHERE
             return (WHEN if np.isnan(run.recorded.planned_s[job]) else WHERE), job
         else:
             counts[ARRIVED] += 1

@@ -178,7 +178,8 @@ def is_plain(given: Given) -> bool:
 @fast
 def initial_events(jobs: int) -> EventState:
     """Return the events of a new run."""
-    return EventState(empty_heap(jobs), empty_heap(jobs), np.zeros(4, np.int64), np.zeros(1))
+    starts = empty_heap(jobs + 1)  # one is of no job: when held jobs are planned again
+    return EventState(empty_heap(jobs), starts, np.zeros(4, np.int64), np.zeros(1))
 
 
 @fast

@@ -36,15 +36,13 @@ from greensched_simulator.policy import (
     Policy,
     policy_named,
 )
+from greensched_simulator.runs.looking_ahead import empty_plan, forecast_of, looks_ahead
 from greensched_simulator.runs.schedule import Schedule, schedule_of
 from greensched_simulator.runs.simulation import (
     bill_of,
     billed_until_s,
-    empty_plan,
     estimates_in,
-    forecast_of,
     grid_steps,
-    looks_ahead,
     planned_jobs,
     simulate,
     steps_watched,

@@ -29,9 +29,10 @@ from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Float
 from greensched_policies.costs.sleeping import SleepColumns
 from greensched_policies.rules.catalogue import SLEEP_RULES
 from greensched_simulator.arrays.moving import J_PER_BYTE, PRICE_PER_BYTE, most_moving_s
+from greensched_simulator.runs.looking_ahead import SLOT_S
 from greensched_simulator.runs.node_groups import AlikeNodes, groups_of
 from greensched_simulator.runs.schedule import Schedule
-from greensched_simulator.runs.simulation import SLOT_S, MissingData, zone_series
+from greensched_simulator.runs.simulation import MissingData, zone_series
 from greensched_simulator.world.elastic_jobs import Range, range_of
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World

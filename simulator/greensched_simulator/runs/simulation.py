@@ -21,22 +21,30 @@ from greensched_policies.billing.timelines import (
 )
 from greensched_policies.costs.cost import CURVE_POINTS, CostModel, Floats, load_watts
 from greensched_policies.costs.scaling import NO_SCALING
-from greensched_policies.kernel.starts import Plan
-from greensched_policies.library.grid_table import GridTable, grid_table, in_parts
+from greensched_policies.library.grid_table import GridTable
 from greensched_policies.rules.catalogue import BLIND_TO_ROOM, MAY_REJECT, SCALE_RULES
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.engine.engine import run
+from greensched_simulator.engine.holding.held_run import run_held
 from greensched_simulator.engine.run import DISCIPLINES, Given
-from greensched_simulator.engine.state.choices import RuleSet, nodes_to_score, rules_of
+from greensched_simulator.engine.state.choices import nodes_to_score, rules_of
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.engine.state.job_estimates import JobEstimates, estimates_of
 from greensched_simulator.engine.state.power_states import WAKE_S
 from greensched_simulator.engine.state.terms import RunConfig
-from greensched_simulator.policy import QUEUES, USUAL_CAP, USUAL_PAUSE, USUAL_WHEN, Policy
+from greensched_simulator.policy import GREEN_POLICY, QUEUES, USUAL_CAP, Policy
+from greensched_simulator.runs.hold_terms import green_policy_of, hold_table, plan_with
 from greensched_simulator.runs.job_transfers import transfers_of
+from greensched_simulator.runs.looking_ahead import (
+    SLOT_S,
+    empty_plan,
+    forecast_of,
+    looks_ahead,
+    may_suspend,
+)
 from greensched_simulator.runs.schedule import Schedule, schedule_of
 from greensched_simulator.runs.sleep_tables import sleep_table
-from greensched_simulator.world.world import World, highest_watts
+from greensched_simulator.world.world import World
 from greensched_simulator.world.zone_grids import relative_pue
 
 
@@ -44,9 +52,7 @@ class MissingData(BadInput):
     """A grid has no data for a part of the time that is billed."""
 
 
-SLOT_S = 900.0  # candidate starts are a quarter of an hour apart
 ProgressCallback = Callable[[Policy, int], None]  # the policy and the seed whose run has just ended
-_PLAN_MARGIN = 96  # slots of the plan beyond the last deadline
 
 
 class TimedSchedule(NamedTuple):
@@ -105,30 +111,33 @@ def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -
     )
     estimates = estimates_in(world, sleep)
     order, ahead = QUEUES[policy.queue].order, looks_ahead(world, policy)
+    green, plan = green_policy_of(world, policy), empty_plan(world, is_looked_at=ahead)
+    held = None if green is None else hold_table(world, green, estimates, _busy_watts(world))
     given = Given(
         jobs=planned_jobs(world, estimates),
         precedence=world.precedence,
         estimates=estimates,
         cluster=cluster,
         grid=forecasts[ahead],
-        plan=empty_plan(world, is_looked_at=ahead),
+        plan=plan if held is None else plan_with(plan, world, held),
         terms=terms_of(world, policy),
         steps_s=steps_watched(world, policy),
         outages=world.outages,
     )
-    rules = rules_of(policy.when, policy.placing.rule, order, policy.cap, policy.pause)
-    engine = _engine_for(given, rules)
+    when = policy.when if green is None else green.when_policy
+    rules = rules_of(when, policy.placing.rule, order, policy.cap, policy.pause)
+    inputs = (given, rules) if held is None else (given, rules, held)
+    engine = _engine_for(run if held is None else run_held, inputs)
     began_s = time.perf_counter()
-    recorded, changes, suspended, broken = engine(given, rules)
+    recorded, changes, suspended, broken = engine(*inputs)
     engine_s = time.perf_counter() - began_s
     return TimedSchedule(schedule_of(world, recorded, changes, suspended, broken, sleep), engine_s)
 
 
-def _engine_for(given: Given, rules: RuleSet) -> Callable[..., Any]:
+def _engine_for(engine: Any, inputs: tuple[Any, ...]) -> Callable[..., Any]:
     """Return the engine's machine code, so that compiling or loading it is not timed."""
-    engine: Any = run
     whole = engine.whole
-    compiled: Callable[..., Any] = whole.compile((*map(whole.typeof_pyval, (given, rules)),))
+    compiled: Callable[..., Any] = whole.compile((*map(whole.typeof_pyval, inputs),))
     return compiled
 
 
@@ -165,11 +174,6 @@ def _busy_watts(world: World) -> tuple[Floats, Floats]:
 def planned_jobs(world: World, estimates: JobEstimates) -> JobArrays:
     """Return a world's jobs with deadlines early enough for the jobs that wait for them."""
     return world.jobs._replace(deadline_s=estimates.latest_end_s)
-
-
-def may_suspend(world: World, policy: Policy) -> bool:
-    """Return whether a policy may suspend any job of a world."""
-    return policy.pause != USUAL_PAUSE and bool(np.isfinite(world.jobs.save_every_s).any())
 
 
 def steps_watched(world: World, policy: Policy) -> Floats:
@@ -319,7 +323,7 @@ def terms_of(world: World, policy: Policy) -> RunConfig:
         discipline=DISCIPLINES.index(QUEUES[policy.queue].discipline),
         slot_s=SLOT_S,
         nodes_to_score=1 if placing.stops_at_first else nodes_to_score(world.nodes.zone.size),
-        weights=world.weights,
+        weights=(green_policy_of(world, policy) or world).weights,
         model=cost_model(world),
         sees_room=placing.rule not in BLIND_TO_ROOM,
         goes_on=placing.goes_on,
@@ -328,64 +332,5 @@ def terms_of(world: World, policy: Policy) -> RunConfig:
         caps_package_power=world.caps_package_power,
         scaling=world.scaling if policy.pause in SCALE_RULES else NO_SCALING,
         links=world.links,
+        may_hold=policy.when == GREEN_POLICY,
     )
-
-
-def forecast_of(world: World, *, in_slots: bool) -> GridTable:
-    """Return the forecasts of a world's grids; a forecast is right about the step it is made in.
-
-    The forecast made at 0 is corrected by the present step: carbon by the ratio of the true value
-    to the forecast one, price by their difference.
-
-    Values are per kWh that nodes draw at their mean PUE. If the PUE depends on the weather, which
-    is known, they are multiplied by the PUE relative to its mean. In a zone with panels they are
-    multiplied by the share imported when all nodes draw the most they can and the battery is not
-    used; the true share is never more. `in_slots` cuts steps into parts as long as a slot, for
-    rules that compare one start after the other.
-    """
-    grids = world.grids
-    seen = relative_pue(grids) * _imports_at_most(world)
-    forecast = grids.forecast_carbon_g_per_kwh
-    usable = np.isfinite(forecast) & (forecast != 0.0) & np.isfinite(grids.carbon_g_per_kwh)
-    factor = np.divide(grids.carbon_g_per_kwh, forecast, out=np.ones(forecast.size), where=usable)
-    offset = np.nan_to_num((grids.price_per_mwh - grids.forecast_price_per_mwh) * seen)
-    table = grid_table(
-        grids.starts,
-        grids.times_s,
-        forecast * seen,
-        grids.forecast_price_per_mwh * seen,
-        factors=np.stack([factor, np.ones(forecast.size)]),
-        offsets=np.stack([np.zeros(forecast.size), offset]),
-    )
-    return in_parts(table, SLOT_S) if in_slots else table
-
-
-def _imports_at_most(world: World) -> Floats:
-    """Return the share of a zone's highest watts that it imports in each step, [T]."""
-    grids, nodes = world.grids, world.nodes
-    if not world.batteries:
-        return np.ones(grids.times_s.size)
-    zones = len(world.zones)
-    most_w = np.bincount(nodes.zone, highest_watts(world) * nodes.pue, zones)
-    drawn_w = np.repeat(most_w, np.diff(grids.starts)) * relative_pue(grids)
-    share: Floats = 1.0 - np.minimum(grids.solar_w / np.maximum(drawn_w, 1e-9), 1.0)
-    return share
-
-
-def looks_ahead(world: World, policy: Policy) -> bool:
-    """Return whether any rule of a policy reads later starts, and the plan."""
-    return policy.when != USUAL_WHEN or may_suspend(world, policy)
-
-
-def empty_plan(world: World, *, is_looked_at: bool = True) -> Plan:
-    """Return a plan in which nothing runs, until after the last deadline of a world.
-
-    It has no slots if no decision reads it.
-    """
-    jobs, zones = world.jobs, len(world.zones)
-    finite_s = jobs.deadline_s[np.isfinite(jobs.deadline_s)]
-    end_s = max(world.length_s, float(finite_s.max(initial=0.0)))
-    slots = int(end_s // SLOT_S) + _PLAN_MARGIN if is_looked_at else 0
-    nodes = world.nodes
-    capacity: Floats = np.bincount(nodes.zone, nodes.cpu_capacity, zones).astype(float)
-    return Plan(np.zeros((zones, slots)), capacity)

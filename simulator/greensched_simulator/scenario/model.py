@@ -12,6 +12,7 @@ from greensched_simulator.scenario.fields import (
     Bytes,
     Cores,
     Duration,
+    InputFile,
     Moment,
     ScenarioPart,
     SeriesFile,
@@ -377,6 +378,11 @@ class Scenario(ScenarioPart):
     )
     assumptions: Assumptions = Field(
         default=Assumptions(), description="Assumptions that replace measurements."
+    )
+    green_policy: InputFile | None = Field(
+        default=None,
+        description="A file with a GreenPolicy, as users apply it, for the policy `green-policy`, "
+        "which holds jobs as the operator does.",
     )
 
     @property

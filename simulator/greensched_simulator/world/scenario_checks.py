@@ -13,7 +13,7 @@ from greensched_core.quoting import near
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.formats.grid_files import read_series
 from greensched_simulator.scenario.cluster import NodeGroup
-from greensched_simulator.scenario.fields import Duration, Moment
+from greensched_simulator.scenario.fields import Duration, InputFile, Moment
 from greensched_simulator.scenario.file import Place
 from greensched_simulator.scenario.language import Training
 from greensched_simulator.scenario.model import (
@@ -26,6 +26,7 @@ from greensched_simulator.scenario.model import (
     PriceFile,
 )
 from greensched_simulator.scenario.network import Between, DataKind
+from greensched_simulator.scenario.policy_file import read_policy_file
 from greensched_simulator.scenario.services import Service
 from greensched_simulator.scenario.site import SolarFile, Temperature, TemperatureFile, Yield
 from greensched_simulator.scenario.trace_workload import TraceWorkload
@@ -58,6 +59,7 @@ def belongs_together(content: Mapping[str, Any], context: Mapping[str, Any]) -> 
         for signal, source in (("carbon", carbon), ("marginal", marginal), ("price", price)):
             if isinstance(source, CarbonFile | PriceFile):
                 yield from _grid_file(("grids", zone, signal, "file"), source, span)
+    yield from _green_policy(content, context)
     yield from _sites(content, groups, grids, span, context)
     yield from _data(content, grids, context)
     if isinstance(content.get("workload"), dict):
@@ -258,6 +260,15 @@ def _trainings(
             speed_with(training.gpu, nodes)
         except BadInput as fault:
             yield (*place, "gpu"), str(fault)
+
+
+def _green_policy(content: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
+    path = _read(InputFile, content.get("green_policy"), context)
+    if path is not None:
+        try:
+            read_policy_file(path)
+        except BadInput as fault:
+            yield ("green_policy",), str(fault)
 
 
 def _has_curve(group: NodeGroup | None) -> bool:

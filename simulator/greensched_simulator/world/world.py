@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greensched_operator.objects.green_policy import GreenPolicy
 from greensched_policies.billing.supply import Battery
 from greensched_policies.costs.cost import CURVE_POINTS, Floats, curve_table
 from greensched_policies.costs.scaling import NO_SCALING
@@ -15,6 +16,7 @@ from greensched_simulator.arrays.nodes import NodeArrays, Outages
 from greensched_simulator.arrays.precedence import NO_PRECEDENCE, Precedence, whole_jobs
 from greensched_simulator.arrays.seeds import naming_seed
 from greensched_simulator.scenario.model import Scenario
+from greensched_simulator.scenario.policy_file import read_policy_file
 from greensched_simulator.world.elastic_jobs import scaling_of
 from greensched_simulator.world.grid_doubts import notes_on_files
 from greensched_simulator.world.job_building import JobList, build_jobs
@@ -57,6 +59,7 @@ class World(NamedTuple):
     outages: Outages = NO_OUTAGES  # of the nodes that are awake then
     links: Floats = NO_LINKS  # [4,Z,Z] between zones, if any job has data: see `moving`
     caps_package_power: bool = False  # CPU caps limit watts of packages, else frequency
+    green_policy: GreenPolicy | None = None  # for the policy of that name
 
 
 class NamedNodes(NamedTuple):
@@ -107,6 +110,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
         outages=outages_of(scenario.cluster.nodes, seed, horizon_s),
         links=links_of(scenario),
         caps_package_power=assumed.cpu_caps == "package-power",
+        green_policy=read_policy_file(scenario.green_policy) if scenario.green_policy else None,
     )
 
 

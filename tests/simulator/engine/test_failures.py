@@ -19,15 +19,14 @@ from greensched_simulator.engine.state.choices import rules_of
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.runs.job_times import waits_s
+from greensched_simulator.runs.looking_ahead import empty_plan, forecast_of
 from greensched_simulator.runs.node_hours import node_hours
 from greensched_simulator.runs.outcome import outcome_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import (
     bill_of,
     billed_until_s,
-    empty_plan,
     estimates_in,
-    forecast_of,
     planned_jobs,
     simulate,
     terms_of,

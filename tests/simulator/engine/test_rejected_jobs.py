@@ -27,13 +27,8 @@ from greensched_simulator.policy import (
     policies_named,
     policy_named,
 )
-from greensched_simulator.runs.simulation import (
-    SLOT_S,
-    bill_of,
-    billed_until_s,
-    cost_model,
-    simulate,
-)
+from greensched_simulator.runs.looking_ahead import SLOT_S
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, cost_model, simulate
 from greensched_simulator.testing.small_worlds import make_world
 from greensched_simulator.world.node_outages import NO_OUTAGES
 

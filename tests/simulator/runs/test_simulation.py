@@ -5,8 +5,9 @@ import pytest
 
 from greensched_core.errors import BadInput
 from greensched_simulator.policy import Policy, policy_named
+from greensched_simulator.runs.looking_ahead import forecast_of
 from greensched_simulator.runs.schedule import Schedule
-from greensched_simulator.runs.simulation import bill_of, billed_until_s, forecast_of, simulate
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.testing.random_worlds import random_world
 from greensched_simulator.testing.small_worlds import make_world
 from greensched_simulator.world.world import World

@@ -9,10 +9,9 @@ import numpy as np
 
 from greensched_policies.compiling.compiled import borrowing, fast, inlined
 from greensched_policies.costs.cost import CPU_CAPACITY, Integers
-from greensched_policies.kernel.starts import keep
 from greensched_simulator.arrays.heaps import Heap, job_at, push, restore, size_of
 from greensched_simulator.arrays.nodes import Outages
-from greensched_simulator.engine.execution.running import leave_nodes, refresh
+from greensched_simulator.engine.execution.running import add_room, leave_nodes, refresh
 from greensched_simulator.engine.execution.runs import clear_agenda
 from greensched_simulator.engine.execution.suspending import note_run_segments
 from greensched_simulator.engine.execution.workers import node_of, workers_of
@@ -82,9 +81,9 @@ def _forget_plan(job: int, now_s: float, run: Run) -> None:
     recorded = run.recorded
     kept_s = recorded.kept_from_s[job], recorded.kept_until_s[job]
     zone, cores = recorded.planned_zone[job], recorded.kept_cores[job]
-    keep(run.plan, zone, run.terms.slot_s, kept_s[0], kept_s[1], -cores)
+    add_room(zone, kept_s[0], kept_s[1], -cores, -recorded.kept_gpus[job], run)
     recorded.kept_from_s[job] = recorded.kept_until_s[job] = now_s
-    recorded.kept_cores[job] = 0.0
+    recorded.kept_cores[job] = recorded.kept_gpus[job] = 0.0
 
 
 @fast

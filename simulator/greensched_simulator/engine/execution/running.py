@@ -10,11 +10,12 @@ from greensched_policies.costs.cost import (
     MEMORY_CAPACITY,
     Floats,
 )
-from greensched_policies.kernel.starts import is_kept, keep
+from greensched_policies.kernel.starts import is_kept, keep, keep_gpus
 from greensched_simulator.arrays.heaps import push
 from greensched_simulator.arrays.moving import moving_s
 from greensched_simulator.engine.execution.workers import (
     all_cores,
+    all_gpus,
     data_of,
     gpus_of,
     node_of,
@@ -153,14 +154,29 @@ def give_room(job: int, node: int, gpus: int, run: Run) -> None:
 
 @borrowing
 def free_plan(job: int, now_s: float, run: Run) -> None:
-    """Free what the plan still keeps for a job that stops sooner than expected."""
+    """Free what the plan still keeps for a job that stops.
+
+    Where a GreenPolicy holds jobs, the plan no longer counts it in the present slot either.
+    """
     recorded, slot_s = run.recorded, run.terms.slot_s
-    expected_s = recorded.kept_until_s[job]
-    if expected_s > now_s + slot_s:
+    expected_s, begin_s = recorded.kept_until_s[job], now_s // slot_s * slot_s
+    zone = run.cluster.zone[recorded.node[job]]
+    cores, gpus = recorded.kept_cores[job], recorded.kept_gpus[job]
+    if run.terms.may_hold:
+        if expected_s > begin_s:
+            add_room(zone, begin_s, expected_s, -cores, -gpus, run)
+        recorded.kept_cores[job] = recorded.kept_gpus[job] = 0.0
+    elif expected_s > now_s + slot_s:
         begin_s = np.ceil(now_s / slot_s) * slot_s
-        zone = run.cluster.zone[recorded.node[job]]
-        keep(run.plan, zone, slot_s, begin_s, expected_s, -recorded.kept_cores[job])
+        add_room(zone, begin_s, expected_s, -cores, -gpus, run)
         recorded.kept_until_s[job] = begin_s
+
+
+@borrowing
+def add_room(zone: int, begin_s: float, end_s: float, cores: float, gpus: float, run: Run) -> None:
+    """Add cores and GPUs of a zone to the plan from `begin_s` to `end_s`; negative: remove them."""
+    keep(run.plan, zone, run.terms.slot_s, begin_s, end_s, cores)
+    keep_gpus(run.plan, zone, run.terms.slot_s, begin_s, end_s, gpus)
 
 
 @borrowing
@@ -177,19 +193,22 @@ def leave_nodes(job: int, now_s: float, run: Run) -> None:
 
 @borrowing
 def _move_plan(job: int, runs_from_s: float, expected_s: float, zone: int, run: Run) -> None:
-    """Move a job's room in the plan to its real start, expected end, zone and cores."""
-    plan, recorded, slot_s = run.plan, run.recorded, run.terms.slot_s
-    if not is_kept(plan):
+    """Move a job's room in the plan to its real start, expected end, zone, cores and GPUs."""
+    recorded = run.recorded
+    if not is_kept(run.plan):
         return
     begin_s, end_s = recorded.kept_from_s[job], recorded.kept_until_s[job]
     cores, kept = all_cores(job, run.jobs, recorded), recorded.kept_cores[job]
     is_elsewhere = recorded.planned_zone[job] != zone or kept != cores
     if begin_s == runs_from_s and end_s == expected_s and not is_elsewhere:
         return
-    keep(plan, recorded.planned_zone[job], slot_s, begin_s, end_s, -kept)
-    keep(plan, zone, slot_s, runs_from_s, expected_s, cores)
+    gpus, kept_gpus = all_gpus(job, run.jobs, recorded), recorded.kept_gpus[job]
+    if kept + kept_gpus > 0.0:
+        add_room(recorded.planned_zone[job], begin_s, end_s, -kept, -kept_gpus, run)
+    add_room(zone, runs_from_s, expected_s, cores, gpus, run)
     recorded.kept_from_s[job], recorded.kept_until_s[job] = runs_from_s, expected_s
-    recorded.kept_cores[job], recorded.planned_zone[job] = cores, zone
+    recorded.kept_cores[job], recorded.kept_gpus[job] = cores, gpus
+    recorded.planned_zone[job] = zone
 
 
 @inlined

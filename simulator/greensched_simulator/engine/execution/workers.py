@@ -43,6 +43,12 @@ def all_cores(job: int, jobs: JobArrays, recorded: Recorded) -> float:
 
 
 @inlined
+def all_gpus(job: int, jobs: JobArrays, recorded: Recorded) -> float:
+    """Return how many GPUs a job's workers ask for together."""
+    return float(jobs.gpus[job] * recorded.workers[job])
+
+
+@inlined
 def scales(job: int, jobs: JobArrays, terms: RunConfig) -> bool:
     """Return whether a job is elastic and the policy changes its number of workers."""
     return bool(terms.scaling.shape[0] > 1 and jobs.scaling[job] > 0.0)

@@ -3,18 +3,19 @@
 import numpy as np
 
 from greensched_policies.compiling.compiled import borrowing, fast, inlined
-from greensched_policies.kernel.starts import is_kept, keep
+from greensched_policies.kernel.starts import is_kept
 from greensched_simulator.arrays.heaps import Heap, push
-from greensched_simulator.engine.execution.workers import all_cores, data_of
+from greensched_simulator.engine.execution.running import add_room
+from greensched_simulator.engine.execution.workers import all_cores, all_gpus, data_of
 from greensched_simulator.engine.queue.gangs import start_gang
 from greensched_simulator.engine.queue.waiting import wait
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.choices import NOWHERE
 from greensched_simulator.engine.state.starts import Start, UnstartedJob, choose_start
 
-# The decisions: a job's start, its node, a node's power cap, none since the run is over, and the
-# node of a job whose turn in the queue has come.
-WHEN, WHERE, HOW_FAST, OVER, IN_TURN = range(5)
+# The decisions: a job's start, its node, a node's power cap, none since the run is over, the node
+# of a job whose turn in the queue has come, and all starts again.
+WHEN, WHERE, HOW_FAST, OVER, IN_TURN, AGAIN = range(6)
 
 
 @inlined
@@ -58,9 +59,9 @@ def keep_start(job: int, chosen: Start, run: Run) -> None:
     recorded.planned_s[job] = recorded.kept_from_s[job] = chosen.start_s
     recorded.kept_until_s[job] = end_s
     recorded.planned_zone[job] = chosen.zone
-    recorded.kept_cores[job] = all_cores(job, run.jobs, recorded)
-    slot_s, cores = run.terms.slot_s, recorded.kept_cores[job]
-    keep(run.plan, chosen.zone, slot_s, chosen.start_s, end_s, cores)
+    cores, gpus = all_cores(job, run.jobs, recorded), all_gpus(job, run.jobs, recorded)
+    recorded.kept_cores[job], recorded.kept_gpus[job] = cores, gpus
+    add_room(chosen.zone, chosen.start_s, end_s, cores, gpus, run)
 
 
 @borrowing

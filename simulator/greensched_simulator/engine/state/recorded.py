@@ -30,6 +30,7 @@ class Recorded(NamedTuple):
     start_s: Floats  # when it ran, once all its nodes were awake; NaN if never
     end_s: Floats
     kept_cores: Floats  # cores that the plan keeps for it
+    kept_gpus: Floats  # and GPUs, if the plan has any
     node: Integers  # NOWHERE if it does not run, or never did
     workers: Integers  # its number of workers; 1 for an elastic job that waits
     gpus: Integers  # bit mask of its GPUs on the node; 0 where GPUs are not tracked
@@ -63,6 +64,7 @@ def nothing_recorded(
         np.full(count, np.nan),
         np.full(count, np.nan),
         np.full(count, np.nan),
+        np.zeros(count),
         np.zeros(count),
         np.full(count, NOWHERE, np.int64),
         jobs.workers.astype(np.int64),

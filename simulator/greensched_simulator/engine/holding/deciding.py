@@ -1,0 +1,167 @@
+"""Which jobs are held and when each starts, by the kernel that the operator calls too."""
+
+import numpy as np
+
+from greensched_core.units import JOULES_PER_KWH
+from greensched_policies.compiling.compiled import compiled, fast, inlined
+from greensched_policies.costs.cost import Integers
+from greensched_policies.kernel.planning import see, starts_of, take
+from greensched_policies.kernel.starts import SEEN, as_slots
+from greensched_policies.library import functions as rows
+from greensched_policies.planning import held_start, quiet_spans
+from greensched_simulator.arrays.heaps import job_at, push, restore, size_of
+from greensched_simulator.engine.holding.hold import (
+    HELD,
+    Hold,
+    basis_of,
+    many_of,
+    slot_begin_s,
+)
+from greensched_simulator.engine.holding.present_plan import (
+    count_overdue,
+    give_room_back,
+    note_room,
+    plan_what_runs,
+)
+from greensched_simulator.engine.run import Run
+
+_release_s = compiled(held_start.release_s, inlined)
+_after_quiet = compiled(quiet_spans.after_quiet, inlined)
+_by_worth = compiled(held_start.by_worth)
+_within_share = compiled(held_start.within_share)
+
+
+@fast
+def holds(job: int, now_s: float, run: Run, hold: Hold) -> bool:
+    """Plan a job that has just arrived; return whether it is held, else it starts now."""
+    if hold.terms.may_wait[job] == 0:
+        return False
+    begin_s = slot_begin_s(now_s, run)
+    count_overdue(begin_s, run, hold)
+    held_cores = run.recorded.kept_cores[held_jobs(run, hold)].sum()
+    if not _choose(job, begin_s, run, hold):
+        return False
+    start_s = _start_s(job, now_s, run, hold)
+    jobs, starts_now = np.array([job]), np.array([np.int64(start_s <= now_s)])
+    if start_s <= now_s or not _may_be_held(jobs, starts_now, held_cores, run, hold)[1][0]:
+        give_room_back(job, now_s, run)
+        return False
+    hold.is_held[job] = 1
+    hold.counts[HELD] += 1
+    _put(job, start_s, run, hold)
+    return True
+
+
+@fast
+def plan_again(now_s: float, run: Run, hold: Hold) -> Integers:
+    """Plan all held jobs again; return the ones that start now, in their order."""
+    begin_s, jobs = slot_begin_s(now_s, run), held_jobs(run, hold)
+    plan_what_runs(begin_s, run, hold)
+    _keep_others(run, hold)
+    jobs = jobs[np.argsort(hold.asked[rows.LATEST_S][jobs], kind="mergesort")]
+    starts_s = np.empty(jobs.size)
+    for place in range(jobs.size):
+        _choose(jobs[place], begin_s, run, hold)
+        starts_s[place] = _start_s(jobs[place], now_s, run, hold)
+    starts_now = (starts_s <= now_s).astype(np.int64)
+    order, may_be_held = _may_be_held(jobs, starts_now, 0.0, run, hold)
+    count, released = 0, np.empty(jobs.size, np.int64)
+    for is_allowed in range(2):  # first what exceeds the share
+        for place in order:
+            if may_be_held[place] == is_allowed and (starts_now[place] or not is_allowed):
+                released[count] = jobs[place]
+                count += 1
+    for place in order:
+        if may_be_held[place] and not starts_now[place]:
+            _put(jobs[place], starts_s[place], run, hold)
+    return released[:count]
+
+
+@fast
+def held_jobs(run: Run, hold: Hold) -> Integers:
+    """Return the held jobs in the order of their arrival."""
+    starts, found, count = run.events.starts, np.empty(hold.counts[HELD], np.int64), 0
+    for place in range(size_of(starts)):
+        job = job_at(starts, place)
+        if job < hold.is_held.size and hold.is_held[job] == 1:
+            found[count] = job
+            count += 1
+    return np.sort(found[:count])
+
+
+@fast
+def let_go(job: int, now_s: float, run: Run, hold: Hold) -> bool:
+    """Release a job if it is held; return whether it was."""
+    if hold.is_held[job] == 0:
+        return False
+    hold.is_held[job] = 0
+    hold.counts[HELD] -= 1
+    give_room_back(job, now_s, run)
+    return True
+
+
+@fast
+def _choose(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
+    """Choose the start of a job, and keep its room in the plan; return False if no node can."""
+    basis, many = basis_of(begin_s, run), many_of(run, hold)
+    count = starts_of(basis, many, job)
+    columns, zones = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
+    has_carbon = see(basis, many, job, columns, zones)
+    cost = run.rules.when[0](as_slots(columns))[0] if count > 1 else np.zeros(count)
+    take(basis, many, job, (columns, zones, has_carbon), cost, hold.found)
+    if hold.found[rows.WHY, job] == rows.NO_ZONE:
+        return False
+    note_room(job, begin_s, run, hold)
+    return True
+
+
+@inlined
+def _start_s(job: int, now_s: float, run: Run, hold: Hold) -> float:
+    """Return when a job with a chosen start is released; note the grams of a run on arrival."""
+    asked, found, terms = hold.asked, hold.found, hold.terms
+    if np.isinf(asked[rows.AT_ARRIVAL_G, job]):
+        zone = int(found[rows.ZONE_NOW, job])
+        run_kwh = terms.power_w[job, zone] * run.estimates.runtime_s[job, zone] / JOULES_PER_KWH
+        grams = found[rows.CARBON_NOW, job] * run_kwh
+        asked[rows.AT_ARRIVAL_G, job] = np.inf if np.isnan(grams) else grams
+    chosen_s = slot_begin_s(now_s, run) + found[rows.PLACE, job] * run.terms.slot_s
+    kept_s = np.rint(run.recorded.planned_s[job])  # written on objects in whole seconds
+    start_s = _release_s(chosen_s, kept_s, terms.jitter_s[job], now_s, run.terms.slot_s)
+    start_s = _after_quiet(max(start_s, now_s), terms.quiet_begins_s, terms.quiet_ends_s)
+    return float(min(start_s, asked[rows.LATEST_S, job]))
+
+
+@fast
+def _may_be_held(
+    jobs: Integers, starts_now: Integers, held_cores: float, run: Run, hold: Hold
+) -> tuple[Integers, Integers]:
+    """Return the order in which jobs take their part of the held share, and 1 for those that may.
+
+    All were planned before, or none: then `held_cores` are those of the others.
+    """
+    saving, latest_s = hold.found[rows.SAVING][jobs], hold.asked[rows.LATEST_S][jobs]
+    order = _by_worth(np.zeros(jobs.size, np.int64), saving, latest_s)
+    cores = run.recorded.kept_cores[jobs]
+    most_cores = np.full(jobs.size, hold.terms.held_share * run.plan.capacity.sum())
+    return order, _within_share(order, cores, most_cores, starts_now, held_cores)
+
+
+@fast
+def _keep_others(run: Run, hold: Hold) -> None:
+    """Remove the held jobs from the queued starts."""
+    starts, kept = run.events.starts, 0
+    for place in range(size_of(starts)):
+        job = job_at(starts, place)
+        if job == hold.is_held.size or hold.is_held[job] == 0:
+            starts[kept + 1] = starts[place + 1]
+            kept += 1
+    starts[0, 0] = kept
+    restore(starts)
+
+
+@inlined
+def _put(job: int, start_s: float, run: Run, hold: Hold) -> None:
+    """Let a held job start later."""
+    hold.asked[rows.KEPT_S, job] = np.rint(start_s) - hold.terms.jitter_s[job]
+    run.recorded.planned_s[job] = start_s
+    push(run.events.starts, start_s, job)

@@ -1,0 +1,74 @@
+"""A run in which a GreenPolicy holds jobs as the operator does, with the engine's events."""
+
+import numpy as np
+
+from greensched_policies.compiling.compiled import fast
+from greensched_policies.compiling.lending import lent_structure
+from greensched_simulator.arrays.heaps import push
+from greensched_simulator.engine.engine import next_asked
+from greensched_simulator.engine.holding.deciding import holds, let_go, plan_again
+from greensched_simulator.engine.holding.hold import HELD, REPLANS, Hold, HoldTable, empty_hold
+from greensched_simulator.engine.queue.deciding import AGAIN, OVER, WHEN, place_by_rule
+from greensched_simulator.engine.queue.queueing import join
+from greensched_simulator.engine.run import (
+    ARRIVED,
+    OLDEST_FIT,
+    Broken,
+    CapChanges,
+    Given,
+    Run,
+    Suspended,
+    run_of,
+)
+from greensched_simulator.engine.state.choices import RuleSet
+from greensched_simulator.engine.state.recorded import Recorded, nothing_recorded
+
+
+@fast
+def run_held(
+    given: Given, rules: RuleSet, terms: HoldTable
+) -> tuple[Recorded, CapChanges, Suspended, Broken]:
+    """Run all jobs to their end as `engine.run` does, but hold those that the terms let wait."""
+    nodes_fail = given.outages.node.size > 0
+    recorded = nothing_recorded(given.jobs, given.cluster, given.terms, nodes_fail)
+    whole, hold = run_of(given, recorded, rules), empty_hold(terms)
+    _run_lent(lent_structure(whole), hold)
+    return recorded, whole.changes, whole.agenda.suspended, whole.broken
+
+
+@fast
+def _run_lent(run: Run, hold: Hold) -> None:
+    """Run all jobs to their end; the caller keeps the run alive until then."""
+    _queue_next_replan(run, hold)
+    while True:
+        head, job = next_asked(run)
+        now_s = run.events.now_s[0]
+        if head == OVER:
+            return
+        if head == AGAIN:
+            for each in plan_again(now_s, run, hold):
+                _release(each, now_s, run, hold)
+            _queue_next_replan(run, hold)
+        elif head != WHEN or not holds(job, now_s, run, hold):
+            _release(job, now_s, run, hold)
+
+
+@fast
+def _release(job: int, now_s: float, run: Run, hold: Hold) -> None:
+    """Let a job start now, or queue for a node; it may be one that a failure has stopped."""
+    if let_go(job, now_s, run, hold) or np.isnan(run.recorded.planned_s[job]):
+        run.recorded.planned_s[job] = now_s
+    if run.terms.discipline != OLDEST_FIT:
+        join(run.queue, job)
+    else:
+        place_by_rule(job, now_s, run)
+
+
+@fast
+def _queue_next_replan(run: Run, hold: Hold) -> None:
+    """Queue the next time at which all is planned again, while any job is held or may come."""
+    counts, replans_s, jobs = hold.counts, hold.terms.replans_s, run.jobs.arrival_s.size
+    is_over = run.events.counts[ARRIVED] == jobs and counts[HELD] == 0
+    if counts[REPLANS] < replans_s.size and not is_over:
+        push(run.events.starts, replans_s[counts[REPLANS]], jobs)
+        counts[REPLANS] += 1

@@ -1,0 +1,64 @@
+"""The jobs that a GreenPolicy lets wait: its terms for each, and the present plans."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.compiling.compiled import fast, inlined
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.kernel.planning import Basis, Many
+from greensched_policies.library.functions import FOUND
+from greensched_simulator.engine.run import Run
+
+HELD, REPLANS, COUNTED_SLOT = range(3)  # of a hold's counts
+
+
+class HoldTable(NamedTuple):
+    """What a GreenPolicy says of J jobs in Z zones."""
+
+    may_wait: Integers  # [J] 1 for a job that it lets wait
+    asked: Floats  # [ASKED,J] as `library.functions` has them
+    power_w: Floats  # [J,Z] that each adds, with the site's PUE
+    jitter_s: Floats  # [J] delay of a new plan
+    quiet_begins_s: Floats  # [Q] of the spans in which nothing starts
+    quiet_ends_s: Floats  # [Q]
+    held_share: float  # of all cores, that held jobs may request together
+    replans_s: Floats  # [R] times at which all is planned again
+
+
+class Hold(NamedTuple):
+    """The terms, and what changes during a run."""
+
+    terms: HoldTable
+    asked: Floats  # [ASKED,J] with the starts planned before, and the grams on arrival
+    found: Floats  # [FOUND,J] the choice for each job that was planned
+    is_held: Integers  # [J] 1 while it is held
+    # [3] jobs held; times that all was planned again; slot for which overdue jobs were counted
+    counts: Integers
+
+
+@fast
+def empty_hold(terms: HoldTable) -> Hold:
+    """Return a hold of no job."""
+    jobs, counts = terms.may_wait.size, np.zeros(3, np.int64)
+    counts[COUNTED_SLOT] = -1
+    found, is_held = np.zeros((FOUND, jobs)), np.zeros(jobs, np.int64)
+    return Hold(terms, terms.asked.copy(), found, is_held, counts)
+
+
+@inlined
+def slot_begin_s(now_s: float, run: Run) -> float:
+    """Return the begin of the slot that contains a time."""
+    return now_s // run.terms.slot_s * run.terms.slot_s
+
+
+@fast
+def basis_of(begin_s: float, run: Run) -> Basis:
+    """Return the forecast and the plan from the begin of a slot on."""
+    return Basis(run.grid, run.plan, begin_s, run.terms.slot_s)
+
+
+@fast
+def many_of(run: Run, hold: Hold) -> Many:
+    """Return all jobs as the kernel takes them."""
+    return Many(hold.asked, run.estimates.runtime_s, hold.terms.power_w)

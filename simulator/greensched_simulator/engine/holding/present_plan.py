@@ -1,0 +1,78 @@
+"""The plan as the operator has it: what runs now, and what is held; nothing of what has ended.
+
+A running job counts from the slot in which it began to the slot of its expected end, and an overdue
+one in the present slot. A job that was released but found no room counts nowhere.
+"""
+
+from greensched_policies.compiling.compiled import fast, inlined
+from greensched_policies.library.functions import EXPECTED, ZONE_EXPECTED
+from greensched_simulator.arrays.heaps import job_at, size_of
+from greensched_simulator.engine.execution.running import add_room
+from greensched_simulator.engine.execution.workers import all_cores, all_gpus
+from greensched_simulator.engine.holding.hold import COUNTED_SLOT, Hold
+from greensched_simulator.engine.run import Run
+
+
+@inlined
+def note_room(job: int, begin_s: float, run: Run, hold: Hold) -> None:
+    """Record the room that the kernel has just kept in the plan for a held job."""
+    recorded, slot_s = run.recorded, run.terms.slot_s
+    zone = int(hold.found[ZONE_EXPECTED, job])
+    expected_s = begin_s + hold.found[EXPECTED, job] * slot_s
+    recorded.planned_zone[job], recorded.kept_from_s[job] = zone, expected_s
+    recorded.kept_until_s[job] = expected_s + run.estimates.runtime_s[job, zone]
+    recorded.kept_cores[job] = all_cores(job, run.jobs, recorded)
+    recorded.kept_gpus[job] = all_gpus(job, run.jobs, recorded)
+
+
+@fast
+def give_room_back(job: int, now_s: float, run: Run) -> None:
+    """Free the room that the plan keeps for a held job; it starts now, or is planned again."""
+    recorded = run.recorded
+    if recorded.kept_cores[job] + recorded.kept_gpus[job] > 0.0:
+        _add(job, recorded.kept_from_s[job], recorded.kept_until_s[job], -1.0, run)
+    recorded.planned_zone[job] = max(recorded.planned_zone[job], 0)
+    recorded.kept_cores[job] = recorded.kept_gpus[job] = 0.0
+    recorded.kept_from_s[job] = recorded.kept_until_s[job] = now_s
+
+
+@fast
+def count_overdue(begin_s: float, run: Run, hold: Hold) -> None:
+    """Let running jobs whose expected end has passed count in the slot that begins at `begin_s`."""
+    slot = int(begin_s / run.terms.slot_s)
+    if hold.counts[COUNTED_SLOT] == slot:
+        return
+    hold.counts[COUNTED_SLOT] = slot
+    ends, recorded, end_s = run.events.ends, run.recorded, begin_s + run.terms.slot_s
+    for place in range(size_of(ends)):
+        job = job_at(ends, place)
+        if recorded.kept_until_s[job] <= begin_s:
+            _add(job, begin_s, end_s, 1.0, run)
+            recorded.kept_until_s[job] = end_s
+
+
+@fast
+def plan_what_runs(begin_s: float, run: Run, hold: Hold) -> None:
+    """Clear the plan from a slot on, and keep room for all running jobs."""
+    plan, recorded, slot_s = run.plan, run.recorded, run.terms.slot_s
+    slot = int(begin_s / slot_s)
+    hold.counts[COUNTED_SLOT] = slot
+    for zone in range(plan.cores.shape[0]):
+        for at in range(slot, plan.cores.shape[1]):
+            plan.cores[zone, at] = 0.0
+        for at in range(slot, plan.gpus.shape[1]):
+            plan.gpus[zone, at] = 0.0
+    ends = run.events.ends
+    for place in range(size_of(ends)):
+        job = job_at(ends, place)
+        until_s = max(recorded.kept_until_s[job], begin_s + slot_s)
+        recorded.kept_until_s[job] = until_s
+        _add(job, begin_s, until_s, 1.0, run)
+
+
+@inlined
+def _add(job: int, begin_s: float, end_s: float, sign: float, run: Run) -> None:
+    """Add the room that is kept for a job, or remove it, in its zone."""
+    recorded = run.recorded
+    cores, gpus = sign * recorded.kept_cores[job], sign * recorded.kept_gpus[job]
+    add_room(recorded.planned_zone[job], begin_s, end_s, cores, gpus, run)

@@ -1,0 +1,102 @@
+"""What a GreenPolicy says of a world's jobs, by the operator's own functions."""
+
+import numpy as np
+
+from greensched_core.errors import BadInput
+from greensched_operator.holding.hold_requests import HoldRequest
+from greensched_operator.holding.holding import HoldTerms, hold_terms
+from greensched_operator.objects.green_policy import GreenPolicy
+from greensched_operator.runtime.settings import OperatorSettings
+from greensched_policies.costs.cost import Floats
+from greensched_policies.kernel.starts import Plan
+from greensched_policies.library import functions as rows
+from greensched_policies.planning.held_start import jitter_s
+from greensched_policies.planning.planning import Thresholds
+from greensched_simulator.engine.holding.hold import HoldTable
+from greensched_simulator.engine.state.job_estimates import JobEstimates
+from greensched_simulator.policy import GREEN_POLICY, Policy
+from greensched_simulator.runs.looking_ahead import SLOT_S
+from greensched_simulator.world.services import is_replica
+from greensched_simulator.world.world import World
+
+_JITTER_S = float(OperatorSettings.model_fields["release_jitter_s"].default)
+_LEAST_W = 1e-3  # of work that requests nothing, as in the operator
+
+
+def green_policy_of(world: World, policy: Policy) -> GreenPolicy | None:
+    """Return the GreenPolicy that holds jobs; None if a rule chooses their starts.
+
+    Raises BadInput if the scenario names none.
+    """
+    if policy.when != GREEN_POLICY:
+        return None
+    if world.green_policy is None:
+        raise BadInput(
+            f"scenario {world.name} names no GreenPolicy, which {policy.label} runs: add "
+            "`green_policy: policy.yaml`, the file that users apply"
+        )
+    return world.green_policy
+
+
+def hold_table(
+    world: World, policy: GreenPolicy, estimates: JobEstimates, busy_w: tuple[Floats, Floats]
+) -> HoldTable:
+    """Return the hold terms of a world's jobs; `busy_w` are watts of a core and of a GPU, [Z]."""
+    jobs, found = world.jobs, _judged(world, policy, estimates)
+    latest_s = np.array([0.0 if each is None else each for each in found])
+    cores, gpus = jobs.cpu_cores * jobs.workers, jobs.gpus * jobs.workers
+    power_w = np.multiply.outer(cores, busy_w[0]) + np.multiply.outer(gpus, busy_w[1])
+    asked = np.empty((rows.ASKED, latest_s.size))
+    asked[rows.LATEST_S], asked[rows.CPU_CORES], asked[rows.GPUS] = latest_s, cores, gpus
+    asked[rows.BY_CARBON], asked[rows.BY_PRICE] = policy.weights.carbon, policy.weights.cost
+    asked[rows.PRICE_PER_G], asked[rows.AT_ARRIVAL_G] = policy.carbon_price_per_g, np.inf
+    asked[rows.KEPT_S], asked[rows.LEAST_SAVING] = np.nan, policy.least_saving
+    asked[rows.LEAST_CHANGE] = Thresholds().least_change
+    quiet_s = _quiet_s(world, policy, float(latest_s.max(initial=0.0)))
+    return HoldTable(
+        may_wait=np.array([each is not None for each in found], np.int64),
+        asked=asked,
+        power_w=np.maximum(power_w, _LEAST_W),
+        jitter_s=np.array([jitter_s(name, _JITTER_S, SLOT_S) for name in world.job_names]),
+        quiet_begins_s=quiet_s[0].copy(),
+        quiet_ends_s=quiet_s[1].copy(),
+        held_share=policy.max_held_share,
+        replans_s=np.unique(world.grids.times_s[world.grids.times_s > 0.0]),
+    )
+
+
+def plan_with(plan: Plan, world: World, table: HoldTable) -> Plan:
+    """Return an empty plan that ends after all jobs that may wait, with the GPUs of the zones."""
+    longest_s = float(world.jobs.estimate_s.max(initial=0.0))
+    end_s = float(table.asked[rows.LATEST_S].max(initial=0.0)) + longest_s
+    zones, nodes = plan.capacity.size, world.nodes
+    slots = max(plan.cores.shape[1], int(end_s // SLOT_S) + 2)
+    gpus = np.bincount(nodes.zone, nodes.gpu_capacity, zones).astype(float)
+    gpu_slots = slots if gpus.any() else 0
+    return Plan(np.zeros((zones, slots)), plan.capacity, np.zeros((zones, gpu_slots)), gpus)
+
+
+def _judged(world: World, policy: GreenPolicy, estimates: JobEstimates) -> list[float | None]:
+    """Return each job's latest start, [J]; None if it may not wait."""
+    jobs, found = world.jobs, list[float | None]()
+    columns = (jobs.arrival_s, jobs.estimate_s, estimates.latest_end_s, is_replica(jobs))
+    for arrival_s, runtime_s, end_s, is_served in zip(
+        *map(np.ndarray.tolist, columns), strict=True
+    ):
+        request = HoldRequest(
+            world.start_s + arrival_s,
+            deadline_s=world.start_s + end_s if end_s < np.inf else None,
+            runtime_s=runtime_s,
+        )
+        terms = None if is_served else hold_terms(request, policy)
+        found.append(terms.latest_start_s - world.start_s if isinstance(terms, HoldTerms) else None)
+    return found
+
+
+def _quiet_s(world: World, policy: GreenPolicy, until_s: float) -> Floats:
+    """Return begins and ends of the spans in which nothing starts, [2,Q]."""
+    begin_s = world.start_s
+    if not policy.quiet_hours.windows or policy.quiet_hours.next_allowed(begin_s) is None:
+        return np.zeros((2, 0))
+    spans = policy.quiet_hours.spans(begin_s, begin_s + until_s + SLOT_S)
+    return np.array(spans, float).reshape(-1, 2).T - begin_s

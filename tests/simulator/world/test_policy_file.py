@@ -1,0 +1,65 @@
+"""A scenario names a GreenPolicy: the file that users apply, or a sentence on what is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from greensched_core.errors import BadInput
+from greensched_simulator.policy import policy_named
+from greensched_simulator.runs.hold_terms import green_policy_of
+from greensched_simulator.scenario.policy_file import read_policy_file
+from greensched_simulator.testing.small_worlds import make_world
+from greensched_simulator.world.scenario_loading import load_scenario
+
+HEAD = "apiVersion: greensched.io/v1alpha1\nkind: GreenPolicy\nmetadata: {name: default}\n"
+PROFILE = "apiVersion: greensched.io/v1alpha1\nkind: JobPowerProfile\nmetadata: {name: p}\n"
+GALLERY = Path(__file__).resolve().parents[3] / "examples" / "scenarios"
+
+
+def written(folder: Path, *documents: str) -> Path:
+    """Write a file of several objects."""
+    path = folder / "policy.yaml"
+    path.write_text("---\n".join(documents))
+    return path
+
+
+def test_the_policy_is_the_one_that_users_apply_among_other_objects(tmp_path: Path) -> None:
+    policy = read_policy_file(written(tmp_path, PROFILE, f"{HEAD}spec: {{mode: enforce}}\n"))
+    assert (policy.name, policy.mode) == ("default", "enforce")
+
+
+@pytest.mark.parametrize(
+    ("documents", "reason"),
+    [
+        pytest.param([PROFILE], "holds 0 objects of kind GreenPolicy", id="none"),
+        pytest.param([HEAD, HEAD], "holds 2 objects of kind GreenPolicy", id="two"),
+        pytest.param([f"{HEAD}spec: {{}}\n"], "spec.mode is shadow, with which", id="shadow"),
+        pytest.param([f"{HEAD}spec: {{mode: off}}\n"], "spec.mode", id="a-bare-off"),
+        pytest.param([f"{HEAD}spec: {{mode: enforce, maxHeldSharePercent: 101}}\n"],
+                     "maxHeldSharePercent", id="out-of-range"),
+        pytest.param([f"{HEAD}spec: {{mode: enforce, whenPolicy: onnx}}\n"],
+                     "the simulator runs rules only", id="a-model"),
+        pytest.param([f"{HEAD}spec: {{mode: enforce, budget: {{period: Day, carbonKg: 1}}}}\n"],
+                     "the simulator has no budgets", id="a-budget"),
+        pytest.param(["a: [\n"], "cannot be read as YAML", id="no-yaml"),
+    ],
+)  # fmt: skip
+def test_what_the_simulator_cannot_run_is_refused_by_name(
+    documents: list[str], reason: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInput, match="policy.yaml.*" + reason.replace(".", r"\.")):
+        read_policy_file(written(tmp_path, *documents))
+
+
+def test_a_scenario_with_such_a_file_is_refused_with_its_line(tmp_path: Path) -> None:
+    written(tmp_path, f"{HEAD}spec: {{mode: shadow}}\n")
+    text = (GALLERY / "three-zones.yaml").read_text()
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(text.replace("../10-enforcing-policy.yaml", "policy.yaml"))
+    with pytest.raises(BadInput, match="green_policy.*spec.mode is shadow"):
+        load_scenario(scenario)
+
+
+def test_without_a_policy_the_simulator_says_what_to_add() -> None:
+    with pytest.raises(BadInput, match="names no GreenPolicy.*green_policy: policy.yaml"):
+        green_policy_of(make_world([{}]), policy_named("green-policy"))
