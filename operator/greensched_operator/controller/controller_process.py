@@ -87,13 +87,13 @@ class ControllerProcess:
     def __init__(
         self, settings: OperatorSettings, access: ApiAccess, client: ApiClient, clock: Clock
     ) -> None:
-        self._settings, self._access = settings, access
-        self._client, self._clock = client, clock
+        self._settings, self._access, self._client, self._clock = settings, access, client, clock
         self.metrics = ControllerMetrics()
         schedulers = frozenset(settings.scheduler_names)
         self._web, self._signal_controller = self._make_grid_signal_controller()
         self.works = HeldWorks(schedulers)
-        self.nodes = ClusterNodes(settings.zone_map, settings.power_assumptions)
+        self.nodes = ClusterNodes(settings.zone_map, settings.power_assumptions,
+                                  lambda: self.controller.rejudge())  # fmt: skip
         self.signals = settings.grid_signals()
         self.outbox = Outbox(settings.releases_per_second)
         lost = self.metrics.fallbacks.labels("placement-not-recorded").inc
@@ -167,6 +167,7 @@ class ControllerProcess:
             is_emergency_release,
             self._profile,
             self._settings.resume_s,
+            self.nodes.slowest_speed,
         )
 
     def _see_profile(self, seen: PolicyObject[ParsedProfile]) -> None:

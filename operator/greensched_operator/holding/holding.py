@@ -45,7 +45,7 @@ class HoldTerms:
     latest_start_s: float  # the workload then ends before its deadline, with a margin
     bound: StartLimit
     deadline_s: float | None
-    runtime_s: float  # expected, a duration
+    runtime_s: float  # expected, a duration on a reference node, unless past runs gave it
     runtime_from: str  # annotation, PAST_RUNS or default
     pod_power_w: float | None = None  # of a pod, above idle, by its JobPowerProfile
     restart_s: float | None = None  # the cost of a pause, a duration; None: never suspend it
@@ -61,11 +61,15 @@ class NotHeld:
 
 
 def hold_terms(
-    hold_request: HoldRequest, policy: GreenPolicy, cron_job: CronJob | None = None
+    hold_request: HoldRequest,
+    policy: GreenPolicy,
+    cron_job: CronJob | None = None,
+    slowest_speed: float = 1.0,
 ) -> HoldTerms | NotHeld:
     """Return until when a workload may be held, or why it is not held at all.
 
-    Mode shadow gets the same answer as enforce; only mode `off` never holds.
+    Mode shadow gets the same answer as enforce; only mode `off` never holds. `slowest_speed` is
+    that of the slowest node, relative to a reference node: any node may get the workload.
     """
     if policy.mode == Mode.OFF:
         return NotHeld(Unheld.POLICY_OFF, f"{policy.title} has mode off")
@@ -74,7 +78,8 @@ def hold_terms(
     if hold_request.run_now:
         return NotHeld(Unheld.RUN_NOW, "its annotation run-now asks for an immediate start")
     runtime_s, runtime_from = expected_runtime(hold_request, policy, cron_job)
-    bounds = _bounds(hold_request, policy, cron_job, runtime_s)
+    longest_s = longest_run_s(runtime_s, runtime_from, slowest_speed)
+    bounds = _bounds(hold_request, policy, cron_job, longest_s)
     if not bounds:
         return NotHeld(
             Unheld.NO_REQUEST, "neither the workload nor its policy says how long it may wait"
@@ -88,11 +93,12 @@ def hold_terms(
         return NotHeld(Unheld.NO_SLACK, text)
     if latest_s < hold_request.arrived_s + LEAST_HOLD_S:
         slack = format_duration(max(latest_s - hold_request.arrived_s, 0.0))
-        margin = format_duration(round(margin_s(policy, runtime_s)))
+        margin = format_duration(round(margin_s(policy, longest_s)))
+        slow = "" if longest_s == runtime_s else ", on the slowest node"
         return NotHeld(
             Unheld.NO_SLACK,
-            f"{bound} leaves only {slack} to wait, after {format_duration(runtime_s)} of "
-            f"runtime ({runtime_from}) and the policy's safety margin of {margin}",
+            f"{bound} leaves only {slack} to wait, after {format_duration(round(longest_s))} of "
+            f"runtime ({runtime_from}{slow}) and the policy's safety margin of {margin}",
         )
     return HoldTerms(
         start_from_s, latest_s, bound, hold_request.deadline_s, runtime_s, runtime_from
@@ -112,6 +118,14 @@ def _bounds(
     if not bounds and policy.default_delay_s is not None:
         bounds.append((hold_request.arrived_s + policy.default_delay_s, StartLimit.DEFAULT_DELAY))
     return bounds + next_run_bound(hold_request, cron_job, takes_s) if bounds else bounds
+
+
+def longest_run_s(runtime_s: float, runtime_from: str, slowest_speed: float) -> float:
+    """Return the expected runtime on the slowest node, in seconds.
+
+    That of past runs is not longer there: it is a duration on the nodes where they ran.
+    """
+    return runtime_s if runtime_from == PAST_RUNS else runtime_s / slowest_speed
 
 
 def margin_s(policy: GreenPolicy, runtime_s: float) -> float:

@@ -47,6 +47,8 @@ class HoldRules:
     # By namespace and a JobPowerProfile's name or "".
     profile: Callable[[str, str], JobPowerProfile | None] = lambda namespace, name: None
     default_resume_s: float = RESUME_S  # start-up of a resumed run without a profile
+    # Of the nodes that may get work with so many GPUs, relative to a reference node.
+    slowest_speed: Callable[[float], float] = lambda gpus: 1.0
 
     def resume_s(self, profile: JobPowerProfile | None) -> float:
         """Return the start-up time of a resumed run with a JobPowerProfile, or without one."""
@@ -92,10 +94,11 @@ def terms_of(
     resolved = rules.policy_for(work.namespace, hold_request.policy)
     profile = rules.profile(work.namespace, hold_request.power_profile)
     resume_s, progress = rules.resume_s(profile), progress_of(work)
+    policy, speed = resolved.policy, rules.slowest_speed(work.gpus)
     if work.is_paused:
-        terms = resume_terms(work, hold_request, resolved.policy, cron_job, progress, resume_s)
+        terms = resume_terms(work, hold_request, policy, cron_job, progress, resume_s, speed)
     else:
-        terms = hold_terms(hold_request, resolved.policy, cron_job)
+        terms = hold_terms(hold_request, policy, cron_job, speed)
         if isinstance(terms, HoldTerms) and may_pause(work, hold_request):
             terms = with_pauses(terms, resume_s)
     if profile is not None and isinstance(terms, HoldTerms):

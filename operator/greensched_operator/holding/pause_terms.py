@@ -17,6 +17,7 @@ from greensched_operator.holding.holding import (
     StartLimit,
     Unheld,
     expected_runtime,
+    longest_run_s,
     margin_s,
     next_run_bound,
 )
@@ -104,17 +105,20 @@ def resume_terms(
     cron_job: CronJob | None,
     progress: JobProgress,
     resume_s: float,
+    slowest_speed: float = 1.0,
 ) -> HoldTerms | NotHeld:
     """Return the terms of a Job that is suspended at `progress.paused_at_s`.
 
-    Its start-up, its remaining runtime and the margin of its whole runtime end before the deadline.
+    Its start-up, its remaining runtime and the margin of its whole runtime end before the deadline,
+    on the slowest node too.
     """
     if not may_pause(work, hold_request) or hold_request.deadline_s is None:
         text = "its annotations have changed and no longer allow a pause"
         return NotHeld(Unheld.RUN_NOW if hold_request.run_now else Unheld.NO_REQUEST, text)
     whole_s, runtime_from = expected_runtime(hold_request, policy, cron_job)
     left_s = max(whole_s - progress.done_s, 0.0) + resume_s
-    takes_s = left_s + margin_s(policy, whole_s)
+    longest_s = longest_run_s(whole_s, runtime_from, slowest_speed)
+    takes_s = left_s * longest_s / whole_s + margin_s(policy, longest_s)
     bounds = [
         (hold_request.deadline_s - takes_s, StartLimit.DEADLINE),
         (progress.paused_at_s + policy.longest_hold_s, StartLimit.LONGEST_HOLD),

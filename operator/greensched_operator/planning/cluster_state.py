@@ -50,16 +50,24 @@ class RunningPod:
 class ClusterNodes:
     """The nodes; a sink for their watch."""
 
-    def __init__(self, zone_map: Mapping[str, str], assumed: PowerAssumptions) -> None:
+    def __init__(
+        self,
+        zone_map: Mapping[str, str],
+        assumed: PowerAssumptions,
+        speed_changed: Callable[[], None],
+    ) -> None:
+        """Call `speed_changed` when the slowest node became faster or slower."""
         self._reader = NodeReader(PowerCatalogue(), zone_map)
-        self._assumed = assumed
+        self._assumed, self._speed_changed = assumed, speed_changed
+        self._slowest = self._slowest_with_gpus = 1.0
+        self._is_listing = False
         self._nodes: dict[str, Node] = {}
         self._labels: dict[str, dict[str, str]] = {}
         self._gone: set[str] = set()
 
     def list_began(self) -> None:
         """Begin a full list."""
-        self._gone = set(self._nodes)
+        self._gone, self._is_listing = set(self._nodes), True
 
     def upsert(self, item: NodeObject) -> None:
         """Add or update a node."""
@@ -67,17 +75,37 @@ class ClusterNodes:
         self._gone.discard(node.name)
         self._nodes[node.name] = node
         self._labels[node.name] = item.metadata.labels or {}
+        if not self._is_listing:
+            self._find_slowest()
 
     def list_ended(self) -> None:
         """Remove the nodes that the list does not contain."""
         for name in self._gone:
             del self._nodes[name], self._labels[name]
-        self._gone = set()
+        self._gone, self._is_listing = set(), False
+        self._find_slowest()
 
     def remove(self, item: NodeObject) -> None:
         """Remove a deleted node."""
         self._nodes.pop(item.metadata.name, None)
         self._labels.pop(item.metadata.name, None)
+        self._find_slowest()
+
+    def slowest_speed(self, gpus: float) -> float:
+        """Return the speed of the slowest node that may get work with so many GPUs.
+
+        It is relative to the reference node, and never above 1.
+        """
+        return self._slowest_with_gpus if gpus else self._slowest
+
+    def _find_slowest(self) -> None:
+        before = self._slowest, self._slowest_with_gpus
+        able = [node for node in self._nodes.values() if node.schedulable]
+        with_gpus = [node for node in able if node.gpu_count]
+        self._slowest = min([1.0, *(node.speed for node in able)])
+        self._slowest_with_gpus = min([1.0, *(node.speed for node in with_gpus or able)])
+        if before != (self._slowest, self._slowest_with_gpus):
+            self._speed_changed()
 
     def __len__(self) -> int:
         return len(self._nodes)

@@ -117,7 +117,8 @@ def _candidate(
     policy = rules.policy_for(work.namespace, hold_request.policy).policy
     if policy.mode != Mode.ENFORCE or run_segment.ran_s < policy.pause.minimum_run_s:
         return None
-    terms = hold_terms(hold_request, policy, cron_job)
+    slowest = rules.slowest_speed(work.gpus)
+    terms = hold_terms(hold_request, policy, cron_job, slowest)
     if isinstance(terms, NotHeld):
         return None
     profile = rules.profile(work.namespace, hold_request.power_profile)
@@ -127,7 +128,7 @@ def _candidate(
     done_s = so_far.done_s + max(run_segment.ran_s * speed - starting_s, 0.0)
     saved_s = done_s if profile is None else profile.saved_s(done_s)
     progress = JobProgress(saved_s, so_far.pauses + 1, now_s)
-    terms = resume_terms(work, hold_request, policy, cron_job, progress, resume_s)
+    terms = resume_terms(work, hold_request, policy, cron_job, progress, resume_s, slowest)
     if isinstance(terms, NotHeld) or terms.latest_start_s < now_s + least_pause_s(work, policy):
         return None
     terms = replace(
@@ -181,7 +182,7 @@ def _suspended(
     resume_s = waiting.policy.quiet_hours.next_allowed(resume_s) or resume_s
     return Planned(
         waiting, min(resume_s, terms.latest_start_s), answer.chosen, run_segment.zone,
-        is_now=False, at_arrival_g=answer.chosen.run_now.carbon_g,
+        run_segment.zone, is_now=False, at_arrival_g=answer.chosen.run_now.carbon_g,
         run_segments=answer.run_segments,
     )  # fmt: skip
 

@@ -59,6 +59,7 @@ class Planned:
     start_s: float  # with jitter; never after the latest start
     chosen: Chosen
     zone: str  # the best zone for that start
+    kept_zone: str  # where the plan keeps its room: if there is room only later, maybe another
     is_now: bool  # the start is not in the future
     at_arrival_g: float | None = None  # of a run on arrival, by the first plan's forecast
     run_segments: tuple[tuple[float, float], ...] = ()  # only of work that may be suspended
@@ -136,7 +137,7 @@ def core_plan(situation: Situation) -> CorePlan:
     plan = CorePlan(capacity, outlook.begin_s, outlook.slot_s, outlook.slots, gpus)
     places = {zone.name: place for place, zone in enumerate(situation.zones)}
     for one in situation.earlier_plans:
-        place = places.get(one.zone)
+        place = places.get(one.kept_zone)
         if place is not None:
             chosen, work = one.chosen, one.waiting.work
             whole = ((chosen.expected_s, chosen.kept_until_s),)
@@ -254,10 +255,11 @@ def _planned(
     start_s = max(start_s, max(each.terms.start_from_s for each in group))
     start_s = max(start_s, max(situation.opens_s(each) for each in group))
     start_s = max(start_s, one.policy.quiet_hours.next_allowed(max(start_s, now_s)) or start_s)
-    zone = situation.zones[chosen.run.zone].name if chosen.run.zone >= 0 else ""
+    names = [*(zone.name for zone in situation.zones), ""]  # the last is NO_ZONE's
+    zone, kept_zone = names[chosen.run.zone], names[chosen.kept_zone]
     start_s = min(start_s, latest_s)
-    is_now = start_s <= now_s
-    return Planned(one, start_s, chosen, zone, is_now, _first_g(one, chosen, situation))
+    is_now, first_g = start_s <= now_s, _first_g(one, chosen, situation)
+    return Planned(one, start_s, chosen, zone, kept_zone, is_now, first_g)
 
 
 def _first_g(one: MayWait, chosen: Chosen, situation: Situation) -> float | None:

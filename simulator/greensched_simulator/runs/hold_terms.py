@@ -79,8 +79,9 @@ def plan_with(plan: Plan, world: World, table: HoldTable) -> Plan:
 def _judged(world: World, policy: GreenPolicy, estimates: JobEstimates) -> list[float | None]:
     """Return each job's latest start, [J]; None if it may not wait."""
     jobs, found = world.jobs, list[float | None]()
-    columns = (jobs.arrival_s, jobs.estimate_s, estimates.latest_end_s, is_replica(jobs))
-    for arrival_s, runtime_s, end_s, is_served in zip(
+    speeds = _slowest_speeds(world)
+    columns = (jobs.arrival_s, jobs.estimate_s, estimates.latest_end_s, jobs.gpus, is_replica(jobs))
+    for arrival_s, runtime_s, end_s, gpus, is_served in zip(
         *map(np.ndarray.tolist, columns), strict=True
     ):
         request = HoldRequest(
@@ -88,9 +89,18 @@ def _judged(world: World, policy: GreenPolicy, estimates: JobEstimates) -> list[
             deadline_s=world.start_s + end_s if end_s < np.inf else None,
             runtime_s=runtime_s,
         )
-        terms = None if is_served else hold_terms(request, policy)
+        speed = speeds[gpus > 0.0]
+        terms = None if is_served else hold_terms(request, policy, slowest_speed=speed)
         found.append(terms.latest_start_s - world.start_s if isinstance(terms, HoldTerms) else None)
     return found
+
+
+def _slowest_speeds(world: World) -> tuple[float, float]:
+    """Return the speeds that the operator expects at least, without GPUs and with them."""
+    nodes = world.nodes
+    has_gpus = nodes.gpu_capacity > 0.0
+    with_gpus = nodes.speed[has_gpus] if has_gpus.any() else nodes.speed
+    return min(1.0, float(nodes.speed.min())), min(1.0, float(with_gpus.min()))
 
 
 def _quiet_s(world: World, policy: GreenPolicy, until_s: float) -> Floats:

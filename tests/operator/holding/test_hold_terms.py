@@ -165,3 +165,22 @@ def test_a_run_seen_before_it_was_due_is_not_its_own_next_run(early_s: float) ->
     terms = hold_terms(asked, POLICY, HOURLY)
     assert isinstance(terms, HoldTerms)
     assert terms.latest_start_s == due_s + HOUR_S - 60.0
+
+
+@pytest.mark.parametrize(
+    ("speed", "learned", "wait_s"),
+    [
+        pytest.param(1.0, None, 8 * HOUR_S - 2200.0, id="a-reference-node"),
+        pytest.param(0.5, None, 8 * HOUR_S - 4400.0, id="twice-as-slow-takes-twice-as-long"),
+        pytest.param(0.5, HOURLY, TO_NEXT_RUN_S - 60.0, id="before-the-next-run-anyway"),
+    ],
+)
+def test_a_deadline_is_kept_on_the_slowest_node_too(
+    speed: float, learned: CronJob | None, wait_s: float
+) -> None:
+    asked = hold_request(deadline_s=8 * HOUR_S, runtime_s=2000.0)
+    policy = replace(POLICY, safety_margin=SafetyMargin(least_s=0.0, share_of_runtime=0.1))
+    terms = hold_terms(asked, policy, learned, slowest_speed=speed)
+    assert isinstance(terms, HoldTerms)
+    assert terms.latest_start_s - NOW_S == pytest.approx(wait_s)
+    assert terms.runtime_s == 2000.0

@@ -116,7 +116,8 @@ class Operator:
             deadline_s=begin_s + deadline_s if deadline_s < np.inf else None,
             runtime_s=float(jobs.estimate_s[job]),
         )
-        terms = hold_terms(request, self.policy)
+        slowest_speed = min(1.0, float(self.world.nodes.speed.min()))  # all nodes have GPUs
+        terms = hold_terms(request, self.policy, slowest_speed=slowest_speed)
         if is_replica(jobs)[job] or not isinstance(terms, HoldTerms):
             return None
         cores, gpus = float(jobs.cpu_cores[job]), float(jobs.gpus[job])

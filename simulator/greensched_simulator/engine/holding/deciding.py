@@ -38,7 +38,7 @@ def holds(job: int, now_s: float, run: Run, hold: Hold) -> bool:
         return False
     begin_s = slot_begin_s(now_s, run)
     count_overdue(begin_s, run, hold)
-    held_cores = run.recorded.kept_cores[held_jobs(run, hold)].sum()
+    held_cores = _held_cores(run, hold)
     if not _choose(job, begin_s, run, hold):
         return False
     start_s = _start_s(job, now_s, run, hold)
@@ -55,7 +55,7 @@ def holds(job: int, now_s: float, run: Run, hold: Hold) -> bool:
 @fast
 def plan_again(now_s: float, run: Run, hold: Hold) -> Integers:
     """Plan all held jobs again; return the ones that start now, in their order."""
-    begin_s, jobs = slot_begin_s(now_s, run), held_jobs(run, hold)
+    begin_s, jobs = slot_begin_s(now_s, run), _held_jobs(run, hold)
     plan_what_runs(begin_s, run, hold)
     _keep_others(run, hold)
     jobs = jobs[np.argsort(hold.asked[rows.LATEST_S][jobs], kind="mergesort")]
@@ -78,7 +78,7 @@ def plan_again(now_s: float, run: Run, hold: Hold) -> Integers:
 
 
 @fast
-def held_jobs(run: Run, hold: Hold) -> Integers:
+def _held_jobs(run: Run, hold: Hold) -> Integers:
     """Return the held jobs in the order of their arrival."""
     starts, found, count = run.events.starts, np.empty(hold.counts[HELD], np.int64), 0
     for place in range(size_of(starts)):
@@ -87,6 +87,17 @@ def held_jobs(run: Run, hold: Hold) -> Integers:
             found[count] = job
             count += 1
     return np.sort(found[:count])
+
+
+@inlined
+def _held_cores(run: Run, hold: Hold) -> float:
+    """Return the cores that held jobs request together."""
+    starts, cores = run.events.starts, 0.0
+    for place in range(size_of(starts)):
+        job = job_at(starts, place)
+        if job < hold.is_held.size and hold.is_held[job] == 1:
+            cores += run.recorded.kept_cores[job]
+    return cores
 
 
 @fast
