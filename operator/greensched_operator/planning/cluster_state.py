@@ -1,6 +1,6 @@
 """The planner's view of the cluster: cores and watts per core by zone, and running pods."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -59,7 +59,7 @@ class ClusterNodes:
         """Call `speed_changed` when the slowest node became faster or slower."""
         self._reader = NodeReader(PowerCatalogue(), zone_map)
         self._assumed, self._speed_changed = assumed, speed_changed
-        self._slowest = self._slowest_with_gpus = 1.0
+        self._slowest = 1.0, 1.0
         self._is_listing = False
         self._nodes: dict[str, Node] = {}
         self._labels: dict[str, dict[str, str]] = {}
@@ -96,15 +96,13 @@ class ClusterNodes:
 
         It is relative to the reference node, and never above 1.
         """
-        return self._slowest_with_gpus if gpus else self._slowest
+        return self._slowest[gpus > 0.0]
 
     def _find_slowest(self) -> None:
-        before = self._slowest, self._slowest_with_gpus
         able = [node for node in self._nodes.values() if node.schedulable]
-        with_gpus = [node for node in able if node.gpu_count]
-        self._slowest = min([1.0, *(node.speed for node in able)])
-        self._slowest_with_gpus = min([1.0, *(node.speed for node in with_gpus or able)])
-        if before != (self._slowest, self._slowest_with_gpus):
+        found = slowest_speeds((node.speed, node.gpu_count) for node in able)
+        if found != self._slowest:
+            self._slowest = found
             self._speed_changed()
 
     def __len__(self) -> int:
@@ -145,6 +143,17 @@ class ClusterNodes:
             if (labels := self._labels.get(name)) is not None
             and all(labels.get(key) == value for key, value in selector)
         )
+
+
+def slowest_speeds(nodes: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """Return the least speed of nodes for work without GPUs, and with them; never above 1.
+
+    Of each node come its speed and its number of GPUs. If none has GPUs, any may get them.
+    """
+    every = list(nodes)
+    with_gpus = [speed for speed, gpus in every if gpus]
+    slowest = min([1.0, *(speed for speed, _ in every)])
+    return slowest, min([1.0, *with_gpus]) if with_gpus else slowest
 
 
 def mean_zone(name: str, nodes: Sequence[Node], assumed: PowerAssumptions) -> Zone:

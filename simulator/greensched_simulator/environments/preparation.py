@@ -31,6 +31,7 @@ from greensched_simulator.environments.episode_parts import (
 )
 from greensched_simulator.policy import (
     BASELINE,
+    GREEN_POLICY,
     QUEUES,
     USUAL_CAP,
     Policy,
@@ -248,6 +249,11 @@ def _refuse(world: World, policy: Policy, heads: Sequence[Head]) -> None:
             policy.when in MAY_REJECT,
             f"with {policy.when}, because it rejects jobs",
             "another when rule",
+        ),
+        (
+            policy.when == GREEN_POLICY,
+            f"with {policy.when}, which plans held jobs again and again",
+            "a when rule",
         ),
         (
             "where" in heads and policy.placing.only_node_0,

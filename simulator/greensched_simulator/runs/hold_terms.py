@@ -6,6 +6,8 @@ from greensched_core.errors import BadInput
 from greensched_operator.holding.hold_requests import HoldRequest
 from greensched_operator.holding.holding import HoldTerms, hold_terms
 from greensched_operator.objects.green_policy import GreenPolicy
+from greensched_operator.planning.cluster_state import slowest_speeds
+from greensched_operator.planning.work_power import LEAST_W
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_policies.costs.cost import Floats
 from greensched_policies.kernel.starts import Plan
@@ -14,22 +16,25 @@ from greensched_policies.planning.held_start import jitter_s
 from greensched_policies.planning.planning import Thresholds
 from greensched_simulator.engine.holding.hold import HoldTable
 from greensched_simulator.engine.state.job_estimates import JobEstimates
-from greensched_simulator.policy import GREEN_POLICY, Policy
+from greensched_simulator.policy import GREEN_POLICY, USUAL_PAUSE, Policy
 from greensched_simulator.runs.looking_ahead import SLOT_S
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
 _JITTER_S = float(OperatorSettings.model_fields["release_jitter_s"].default)
-_LEAST_W = 1e-3  # of work that requests nothing, as in the operator
 
 
 def green_policy_of(world: World, policy: Policy) -> GreenPolicy | None:
     """Return the GreenPolicy that holds jobs; None if a rule chooses their starts.
 
-    Raises BadInput if the scenario names none.
+    Raises BadInput if the scenario names none, and if the policy has a pause rule too.
     """
     if policy.when != GREEN_POLICY:
         return None
+    if policy.pause != USUAL_PAUSE:
+        raise BadInput(
+            f"{policy.label}: {GREEN_POLICY} runs each job in one piece; leave out {policy.pause}"
+        )
     if world.green_policy is None:
         raise BadInput(
             f"scenario {world.name} names no GreenPolicy, which {policy.label} runs: add "
@@ -56,7 +61,7 @@ def hold_table(
     return HoldTable(
         may_wait=np.array([each is not None for each in found], np.int64),
         asked=asked,
-        power_w=np.maximum(power_w, _LEAST_W),
+        power_w=np.maximum(power_w, LEAST_W),
         jitter_s=np.array([jitter_s(name, _JITTER_S, SLOT_S) for name in world.job_names]),
         quiet_begins_s=quiet_s[0].copy(),
         quiet_ends_s=quiet_s[1].copy(),
@@ -79,7 +84,8 @@ def plan_with(plan: Plan, world: World, table: HoldTable) -> Plan:
 def _judged(world: World, policy: GreenPolicy, estimates: JobEstimates) -> list[float | None]:
     """Return each job's latest start, [J]; None if it may not wait."""
     jobs, found = world.jobs, list[float | None]()
-    speeds = _slowest_speeds(world)
+    nodes = world.nodes
+    speeds = slowest_speeds(zip(nodes.speed.tolist(), nodes.gpu_capacity.tolist(), strict=True))
     columns = (jobs.arrival_s, jobs.estimate_s, estimates.latest_end_s, jobs.gpus, is_replica(jobs))
     for arrival_s, runtime_s, end_s, gpus, is_served in zip(
         *map(np.ndarray.tolist, columns), strict=True
@@ -93,14 +99,6 @@ def _judged(world: World, policy: GreenPolicy, estimates: JobEstimates) -> list[
         terms = None if is_served else hold_terms(request, policy, slowest_speed=speed)
         found.append(terms.latest_start_s - world.start_s if isinstance(terms, HoldTerms) else None)
     return found
-
-
-def _slowest_speeds(world: World) -> tuple[float, float]:
-    """Return the speeds that the operator expects at least, without GPUs and with them."""
-    nodes = world.nodes
-    has_gpus = nodes.gpu_capacity > 0.0
-    with_gpus = nodes.speed[has_gpus] if has_gpus.any() else nodes.speed
-    return min(1.0, float(nodes.speed.min())), min(1.0, float(with_gpus.min()))
 
 
 def _quiet_s(world: World, policy: GreenPolicy, until_s: float) -> Floats:

@@ -130,6 +130,7 @@ Moment = Annotated[
 InputFile = Annotated[
     Path, BeforeValidator(_file), _written("data/carbon.csv.gz")
 ]  # an existing file; `${NAME}` is an environment variable
+PolicyFile = Annotated[Path, BeforeValidator(_file), _written("policy.yaml")]  # likewise
 Hardware = Annotated[str, BeforeValidator(_hardware), _written("epyc-7763-1s")]
 GpuModel = Annotated[str, BeforeValidator(_gpu_model), _written("a100-sxm")]
 

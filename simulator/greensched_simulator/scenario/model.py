@@ -12,8 +12,8 @@ from greensched_simulator.scenario.fields import (
     Bytes,
     Cores,
     Duration,
-    InputFile,
     Moment,
+    PolicyFile,
     ScenarioPart,
     SeriesFile,
     Wait,
@@ -379,7 +379,7 @@ class Scenario(ScenarioPart):
     assumptions: Assumptions = Field(
         default=Assumptions(), description="Assumptions that replace measurements."
     )
-    green_policy: InputFile | None = Field(
+    green_policy: PolicyFile | None = Field(
         default=None,
         description="A file with a GreenPolicy, as users apply it, for the policy `green-policy`, "
         "which holds jobs as the operator does.",

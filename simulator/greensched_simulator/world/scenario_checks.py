@@ -13,7 +13,7 @@ from greensched_core.quoting import near
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.formats.grid_files import read_series
 from greensched_simulator.scenario.cluster import NodeGroup
-from greensched_simulator.scenario.fields import Duration, InputFile, Moment
+from greensched_simulator.scenario.fields import Duration, Moment, PolicyFile
 from greensched_simulator.scenario.file import Place
 from greensched_simulator.scenario.language import Training
 from greensched_simulator.scenario.model import (
@@ -263,7 +263,7 @@ def _trainings(
 
 
 def _green_policy(content: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
-    path = _read(InputFile, content.get("green_policy"), context)
+    path = _read(PolicyFile, content.get("green_policy"), context)
     if path is not None:
         try:
             read_policy_file(path)

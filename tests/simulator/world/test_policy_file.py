@@ -63,3 +63,8 @@ def test_a_scenario_with_such_a_file_is_refused_with_its_line(tmp_path: Path) ->
 def test_without_a_policy_the_simulator_says_what_to_add() -> None:
     with pytest.raises(BadInput, match="names no GreenPolicy.*green_policy: policy.yaml"):
         green_policy_of(make_world([{}]), policy_named("green-policy"))
+
+
+def test_a_pause_rule_beside_a_green_policy_is_refused() -> None:
+    with pytest.raises(BadInput, match="one piece; leave out pause-freely"):
+        green_policy_of(make_world([{}]), policy_named("green-policy+pause-freely"))
