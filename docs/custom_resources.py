@@ -143,4 +143,6 @@ def _default(about: FieldDefinition) -> str:
         return "required"
     if about.default is None:
         return about.absent
-    return f"`{about.default}`" if about.default != {} else ""
+    if about.default == {}:
+        return ""
+    return f"`{str(about.default).lower() if isinstance(about.default, bool) else about.default}`"

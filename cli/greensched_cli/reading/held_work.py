@@ -29,6 +29,7 @@ class PlanDecision(msgspec.Struct, frozen=True):
     pricePerMwh: tuple[float | None, float | None] = (None, None)
     runtime: str = ""
     policy: str = ""
+    lateChance: float | None = None  # that it ends after its deadline
 
 
 @dataclass(frozen=True, slots=True)

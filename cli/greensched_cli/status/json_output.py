@@ -52,6 +52,7 @@ def held_json(held: HeldWork) -> dict[str, Any]:
         "costChangeShare": decision.costChange if decision else None,
         "carbonGramsPerKwh": decision.carbonGramsPerKwh[0] if decision else None,
         "carbonGramsPerKwhIfNow": decision.carbonGramsPerKwh[1] if decision else None,
+        "lateChanceShare": decision.lateChance if decision else None,
         "zone": (decision.zone or None) if decision else None,
         "policy": held.policy or None,
         "reason": held.reason or None,

@@ -11,7 +11,7 @@ from greensched_operator.objects.workloads import Work
 
 _RUNTIME_ORIGINS = {
     "annotation": f"from its annotation {labels.RUNTIME}",
-    "past runs": "nine in ten past runs of its CronJob took no longer",
+    "past runs": "the median of past runs of its CronJob",
     "default": f"not given, so the policy's default; set it by {labels.RUNTIME}",
 }
 
@@ -38,6 +38,9 @@ def held_lines(held: HeldWork, times: LocalTimes) -> Iterator[str]:
     deadline = "none" if held.deadline_s is None else times.whole(held.deadline_s)
     yield _line("deadline", deadline)
     yield _line("runtime", _runtime(held.runtime))
+    if held.decision is not None and held.decision.lateChance is not None:
+        share = f"{100.0 * held.decision.lateChance:.2g} %"
+        yield _line("risk", f"{share} of runs planned like this end after the deadline")
     yield from _saving(held)
     yield _line("policy", held.policy or "could not be read")
     if work.gang:

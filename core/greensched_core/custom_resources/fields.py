@@ -150,24 +150,30 @@ def duration(above_zero: str = "") -> FieldKind[float]:
     return FieldKind(read, {"type": "string", "maxLength": 32}, unit, (_IS_DURATION, *longer))
 
 
-def number(most: float, unit: str, *rules: SchemaRule, per: float = 1.0) -> FieldKind[float]:
-    """Return the kind of numbers from 0 to `most`; the value is the number divided by `per`."""
+def number(
+    most: float, unit: str, *rules: SchemaRule, per: float = 1.0, least: float = 0.0
+) -> FieldKind[float]:
+    """Return the kind of numbers from `least` to `most`; the value is divided by `per`."""
 
     def read(raw: object, where: str) -> float:
         value = plain(float, raw, where)
-        if not 0.0 <= value <= most:
-            raise BadInput(f"{where}: {value:g} must be from 0 to {most:g}")
+        if not least <= value <= most:
+            raise BadInput(f"{where}: {value:g} must be from {least:g} to {most:g}")
         return value / per
 
     return FieldKind(read, {"type": "number"}, unit, rules)
 
 
 def percent(
-    of: str, most: float = 100.0, message: str = "a percentage must be from 0 to 100"
+    of: str,
+    most: float = 100.0,
+    message: str = "a percentage must be from 0 to 100",
+    least: float = 0.0,
 ) -> FieldKind[float]:
     """Return the kind of percentages of something; the value is a share of 1."""
-    unit = f"% of {of}" + ("" if most == 100.0 else f", 0 to {most:g}")
-    return number(most, unit, SchemaRule(f"self >= 0.0 && self <= {most:.1f}", message), per=100.0)
+    unit = f"% of {of}" + ("" if (least, most) == (0.0, 100.0) else f", {least:g} to {most:g}")
+    rule = SchemaRule(f"self >= {least!r} && self <= {most!r}", message)
+    return number(most, unit, rule, per=100.0, least=least)
 
 
 def flag() -> FieldKind[bool]:

@@ -16,7 +16,7 @@ from greensched_operator.objects.cron_jobs import with_runtime
 from greensched_operator.objects.green_policy import Mode
 from greensched_operator.objects.release_patch import ReleaseReason, reason_of
 from greensched_operator.objects.workloads import Work
-from greensched_operator.planning.held_works import News
+from greensched_operator.planning.news import News
 from greensched_operator.planning.plan_words import both_sides
 from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
 from greensched_operator.runtime.planning_thread import in_thread

@@ -7,6 +7,7 @@ work is planned again, in a thread, so that releases never wait for it.
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import structlog
@@ -23,7 +24,13 @@ from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.plan_words import why_held, why_now
-from greensched_operator.planning.start_planning import Planned, Situation, planned_before
+from greensched_operator.planning.start_planning import (
+    Planned,
+    Situation,
+    planned_before,
+    requeued,
+    room_check,
+)
 from greensched_operator.runtime.planning_thread import in_thread
 from greensched_operator.writing.outbox import Lane
 from greensched_operator.writing.writing import decision_of
@@ -135,6 +142,7 @@ class Controller:
             self._is_stale, self._planned_at_s, self._replanned_at = False, now_s, monotonic_s
             self._recorder.keep_only(self.works.known())
             with self._metrics.replan_s.time():
+                await self._queue_again()
                 await self._plan(self.works.waiting(), [])
             planned = list(self.works.planned.values())
             pausing = self._pauser.pause(rules, lambda: self._situation(planned))
@@ -148,7 +156,10 @@ class Controller:
     def _start_due(self) -> None:
         """Start all work that is due, or that the current rules say to start."""
         now_s, monotonic_s = self._clock.now(), self._clock.monotonic()
-        for release in self.works.judged(self._rules(), now_s, monotonic_s):
+        check = cache(lambda: room_check(self._situation(list(self.works.planned.values()))))
+        for release in self.works.judged(
+            self._rules(), now_s, monotonic_s, lambda planned: check()(planned)
+        ):
             self._send(release)
 
     async def _while_starting(self, work: Coroutine[Any, Any, Result]) -> Result:
@@ -160,6 +171,18 @@ class Controller:
         finally:
             task.cancel()  # if we are cancelled; no effect on a task that is done
         return task.result()
+
+    async def _queue_again(self) -> None:
+        """Find out anew what room released work can expect that has no node yet."""
+        if not len(self.works.queue):
+            return
+        try:
+            queued = await self._while_starting(in_thread(requeued, self._situation([])))
+        except Exception:  # the room of before stays reserved
+            log.exception("planning queued work failed; its room stays as it was")
+            self._metrics.fallbacks.labels("planning-failed").inc()
+            return
+        self.works.queue.replace(queued)
 
     async def _plan(self, waiting: Sequence[MayWait], earlier_plans: Sequence[Planned]) -> None:
         if not waiting:
@@ -187,12 +210,12 @@ class Controller:
         has_moved = before_s is None or abs(before_s - planned.start_s) >= _WRITTEN_ANEW_S
         if has_moved or not self._recorder.knows(work):
             self._recorder.planned(planned, situation)
+        self.works.plan(planned)
         if planned.is_now and not current.is_ending:
             as_planned = ReleaseReason.RESUMED if work.is_paused else ReleaseReason.PLANNED_START
             reason = as_planned if before_s == planned.start_s else ReleaseReason.NOW_IS_BEST
             self._send_gang(ReleaseNow(work, reason, why_now(planned), decision_of(planned)))
             return
-        self.works.plan(planned)
         if not _is_written(planned):
             self._outbox.put(work.uid, planned.start_s, lambda: self._write(planned), Lane.PLAN)
 

@@ -199,6 +199,7 @@ class ControllerProcess:
             when_for=partial(self._when_for, self.nodes.mean_memory_bytes()),
             opens_s=partial(self._opens_s, now_s),
             jitter_s=settings.release_jitter_s,
+            queued=self.works.queue.without({pod.owner for pod in self.pods}),
         )
 
     def _when_for(self, mean_memory_bytes: float, waiting: MayWait) -> WhenPolicy:

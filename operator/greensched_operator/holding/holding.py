@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from greensched_core.durations import format_duration
 from greensched_core.signals.timestamps import format_timestamp
@@ -9,6 +10,7 @@ from greensched_operator.holding.hold_requests import HoldRequest
 from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.green_policy import GreenPolicy, Mode
 from greensched_operator.objects.workloads import Work, WorkKind
+from greensched_policies.planning.lateness import error_of, longest_ratio
 
 LEAST_HOLD_S = 60.0  # a shorter hold costs the API server more than it can save
 LEAST_MARGIN_S = 30.0  # the releaser waits 20 s (releaser_grace_s) for the controller to act first
@@ -37,6 +39,14 @@ class Unheld(StrEnum):
     EMERGENCY = "emergency-release"
 
 
+class ExpectedRuntime(NamedTuple):
+    """A workload's expected runtime, in seconds, and what it is based on."""
+
+    runtime_s: float
+    source: str  # annotation, PAST_RUNS or default
+    error: float  # standard deviation of the logarithm of true over expected
+
+
 @dataclass(frozen=True, slots=True)
 class HoldTerms:
     """The limits of a hold and their reasons; times are seconds since the epoch."""
@@ -47,6 +57,7 @@ class HoldTerms:
     deadline_s: float | None
     runtime_s: float  # expected, a duration on a reference node, unless past runs gave it
     runtime_from: str  # annotation, PAST_RUNS or default
+    runtime_error: float = 0.0  # standard deviation of the logarithm of true over expected
     pod_power_w: float | None = None  # of a pod, above idle, by its JobPowerProfile
     restart_s: float | None = None  # the cost of a pause, a duration; None: never suspend it
     most_restarts: float = 0.0
@@ -77,9 +88,10 @@ def hold_terms(
         return NotHeld(Unheld.BAD_ANNOTATION, "; ".join(hold_request.faults))
     if hold_request.run_now:
         return NotHeld(Unheld.RUN_NOW, "its annotation run-now asks for an immediate start")
-    runtime_s, runtime_from = expected_runtime(hold_request, policy, cron_job)
+    runtime_s, runtime_from, error = expected_runtime(hold_request, policy, cron_job)
     longest_s = longest_run_s(runtime_s, runtime_from, slowest_speed)
-    bounds = _bounds(hold_request, policy, cron_job, longest_s)
+    takes_s = longest_s + margin_s(policy, longest_s, error)
+    bounds = _bounds(hold_request, policy, cron_job, takes_s)
     if not bounds:
         return NotHeld(
             Unheld.NO_REQUEST, "neither the workload nor its policy says how long it may wait"
@@ -93,24 +105,27 @@ def hold_terms(
         return NotHeld(Unheld.NO_SLACK, text)
     if latest_s < hold_request.arrived_s + LEAST_HOLD_S:
         slack = format_duration(max(latest_s - hold_request.arrived_s, 0.0))
-        margin = format_duration(round(margin_s(policy, longest_s)))
+        margin = format_duration(round(takes_s - longest_s))
         slow = "" if longest_s == runtime_s else ", on the slowest node"
         return NotHeld(
             Unheld.NO_SLACK,
             f"{bound} leaves only {slack} to wait, after {format_duration(round(longest_s))} of "
-            f"runtime ({runtime_from}{slow}) and the policy's safety margin of {margin}",
+            f"runtime ({runtime_from}{slow}) and {margin} for the start and for longer runs, "
+            f"so that {100 * policy.on_time_target:.4g} % of them end in time",
         )
     return HoldTerms(
-        start_from_s, latest_s, bound, hold_request.deadline_s, runtime_s, runtime_from
+        start_from_s, latest_s, bound, hold_request.deadline_s, runtime_s, runtime_from, error
     )
 
 
 def _bounds(
-    hold_request: HoldRequest, policy: GreenPolicy, cron_job: CronJob | None, runtime_s: float
+    hold_request: HoldRequest, policy: GreenPolicy, cron_job: CronJob | None, takes_s: float
 ) -> list[tuple[float, StartLimit]]:
-    """Return the latest starts by request or policy; none if neither lets the workload wait."""
+    """Return the latest starts by request or policy; none if neither lets the workload wait.
+
+    `takes_s` is the runtime plus margin.
+    """
     bounds: list[tuple[float, StartLimit]] = []
-    takes_s = runtime_s + margin_s(policy, runtime_s)
     if hold_request.deadline_s is not None:
         bounds.append((hold_request.deadline_s - takes_s, StartLimit.DEADLINE))
     if hold_request.start_by_s is not None:
@@ -128,9 +143,14 @@ def longest_run_s(runtime_s: float, runtime_from: str, slowest_speed: float) -> 
     return runtime_s if runtime_from == PAST_RUNS else runtime_s / slowest_speed
 
 
-def margin_s(policy: GreenPolicy, runtime_s: float) -> float:
-    """Return how long before its deadline work of that runtime must end, in seconds."""
-    return max(policy.safety_margin.seconds(runtime_s), LEAST_MARGIN_S)
+def margin_s(policy: GreenPolicy, runtime_s: float, error: float) -> float:
+    """Return how long before its deadline work of an expected runtime should end, in seconds.
+
+    It then ends in time as often as the policy asks, though it starts after a delay and its true
+    runtime differs: by the runtime's error.
+    """
+    longer_s = runtime_s * (longest_ratio(policy.on_time_target, error) - 1.0)
+    return max(policy.start_delay_s, LEAST_MARGIN_S) + longer_s
 
 
 def next_run_bound(
@@ -161,11 +181,15 @@ def not_ours(work: Work) -> str:
 
 def expected_runtime(
     hold_request: HoldRequest, policy: GreenPolicy, cron_job: CronJob | None
-) -> tuple[float, str]:
-    """Return a workload's expected runtime, in seconds, and its source."""
+) -> ExpectedRuntime:
+    """Return a workload's expected runtime, its source, and its error.
+
+    Past runs show their own error; that of an annotation or a default is the policy's.
+    """
     if hold_request.runtime_s is not None:
-        return hold_request.runtime_s, "annotation"
+        return ExpectedRuntime(hold_request.runtime_s, "annotation", policy.runtime_error)
     learned_s = cron_job.learned_runtime_s if cron_job is not None else None
-    if learned_s is not None:
-        return learned_s, PAST_RUNS
-    return policy.default_runtime_s, "default"
+    if cron_job is not None and learned_s is not None:
+        error = error_of(cron_job.runtimes_s, policy.runtime_error)
+        return ExpectedRuntime(learned_s, PAST_RUNS, error)
+    return ExpectedRuntime(policy.default_runtime_s, "default", policy.runtime_error)

@@ -128,7 +128,7 @@ def left_to_run_s(work: Work, rules: HoldRules) -> float:
     hold_request = HoldRequest(
         0.0, runtime_s=read_runtime_s(annotations)
     )  # reading a whole request takes four times as long
-    runtime_s, _ = expected_runtime(hold_request, policy, cron_job)
+    runtime_s = expected_runtime(hold_request, policy, cron_job).runtime_s
     return max(runtime_s - progress_of(work).done_s, 0.0)
 
 

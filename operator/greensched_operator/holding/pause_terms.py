@@ -115,10 +115,10 @@ def resume_terms(
     if not may_pause(work, hold_request) or hold_request.deadline_s is None:
         text = "its annotations have changed and no longer allow a pause"
         return NotHeld(Unheld.RUN_NOW if hold_request.run_now else Unheld.NO_REQUEST, text)
-    whole_s, runtime_from = expected_runtime(hold_request, policy, cron_job)
+    whole_s, runtime_from, error = expected_runtime(hold_request, policy, cron_job)
     left_s = max(whole_s - progress.done_s, 0.0) + resume_s
     longest_s = longest_run_s(whole_s, runtime_from, slowest_speed)
-    takes_s = left_s * longest_s / whole_s + margin_s(policy, longest_s)
+    takes_s = left_s * longest_s / whole_s + margin_s(policy, longest_s, error)
     bounds = [
         (hold_request.deadline_s - takes_s, StartLimit.DEADLINE),
         (progress.paused_at_s + policy.longest_hold_s, StartLimit.LONGEST_HOLD),
@@ -127,7 +127,7 @@ def resume_terms(
     latest_s, bound = min(bounds)
     from_s = min(progress.paused_at_s + least_pause_s(work, policy), latest_s)
     terms = HoldTerms(
-        from_s, latest_s, bound, hold_request.deadline_s, max(left_s, 1.0), runtime_from
+        from_s, latest_s, bound, hold_request.deadline_s, max(left_s, 1.0), runtime_from, error
     )
     most = max(whole_s / max(resume_s, _LEAST_S) - progress.pauses, 0.0)
     return replace(terms, restart_s=resume_s, most_restarts=most)

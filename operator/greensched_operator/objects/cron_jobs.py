@@ -15,9 +15,9 @@ from greensched_core.errors import BadInput
 from greensched_core.quoting import quoted
 from greensched_operator.objects.own_annotations import ours
 from greensched_operator.objects.workloads import Meta, Work
+from greensched_policies.planning.lateness import median_runtime_s
 
 MOST_RUNTIMES = 32  # only the last count, so that a daily run that grows is followed in a month
-QUANTILE = 0.9  # of past runtimes: nine in ten runs end before the estimate
 # Schedules without five fields in robfig/cron, which Kubernetes uses (pkg.go.dev/github.com/robfig/
 # cron/v3, "Predefined schedules").
 _NAMED = {
@@ -64,11 +64,8 @@ class CronJob:
 
     @property
     def learned_runtime_s(self) -> float | None:
-        """Return the 90 % quantile of past runtimes; None before the first run has ended."""
-        if not self.runtimes_s:
-            return None
-        rising = sorted(self.runtimes_s)
-        return rising[math.ceil(QUANTILE * len(rising)) - 1]
+        """Return the median of past runtimes; None before the first run has ended."""
+        return median_runtime_s(self.runtimes_s) if self.runtimes_s else None
 
     def next_run_s(self, after_s: float) -> float | None:
         """Return when it runs next, in seconds since the epoch; None if that is not known."""

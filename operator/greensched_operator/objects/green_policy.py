@@ -17,6 +17,7 @@ from greensched_core.custom_resources.fields import (
     custom_field,
     duration,
     fields_of,
+    flag,
     group,
     percent,
     plain,
@@ -65,27 +66,6 @@ class BudgetPeriod(StrEnum):
             begin = day.replace(day=1)
             end = (begin + timedelta(days=31)).replace(day=1)
         return TimeSpan(begin.timestamp(), end.timestamp())
-
-
-@dataclass(frozen=True, slots=True)
-class SafetyMargin:
-    """Spare time between the expected end and the deadline; the greater of both counts."""
-
-    least_s: float = custom_field("duration", duration(), "Least spare time.", default="5m")
-    share_of_runtime: float = custom_field(
-        "shareOfRuntimePercent",
-        percent(
-            "the runtime",
-            1000.0,
-            "shareOfRuntimePercent must be from 0 to 1000; 10 keeps a tenth of the runtime spare",
-        ),
-        "Spare time as a percentage of the expected runtime; may be above 100.",
-        default=10,
-    )
-
-    def seconds(self, runtime_s: float) -> float:
-        """Return the spare time of a run with that runtime."""
-        return max(self.least_s, self.share_of_runtime * runtime_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,17 +186,43 @@ class GreenPolicy:
         "Expected runtime of work that has no runtime annotation and no past runs.",
         default="1h",
     )
-    safety_margin: SafetyMargin = custom_field(
-        "safetyMargin",
-        group(SafetyMargin, as_read),
-        "Spare time between the expected end and the deadline; the greater of the two counts.",
-        default={},
+    on_time_target: float = custom_field(
+        "onTimeTargetPercent",
+        percent(
+            "runs",
+            99.99,
+            "onTimeTargetPercent must be from 50 to 99.99; no wait is free of risk",
+            least=50.0,
+        ),
+        "How many of the runs that are held until their latest start must end before their "
+        "deadline. A higher one makes that latest start earlier.",
+        default=99.5,
+    )
+    runtime_error: float = custom_field(
+        "runtimeErrorPercent",
+        percent("the runtime", 300.0, "runtimeErrorPercent must be from 0 to 300"),
+        "How far runtimes usually lie from the expected one: the standard deviation of their "
+        "logarithm. It is learned from past runs of a CronJob.",
+        default=20,
+    )
+    start_delay_s: float = custom_field(
+        "startDelay",
+        duration(),
+        "Time that is kept for scheduling, pulling images and starting, before the runtime.",
+        default="5m",
+    )
+    waits_for_room: bool = custom_field(
+        "waitForRoom",
+        flag(),
+        "Whether work for which the cluster has no room now is held until there is room, at most "
+        "to its latest start. Set it to false where an autoscaler adds nodes for pending pods.",
+        default=True,
     )
     max_held_share: float = custom_field(
         "maxHeldSharePercent",
         percent("the cluster's CPU cores"),
         "Limit on what all held work may request together; work above it starts immediately.",
-        default=50,
+        default=100,
     )
     least_saving: float = custom_field(
         "leastSavingPercent",

@@ -3,8 +3,8 @@
 Level-triggered: only the current state of each object counts, not the order of events.
 """
 
-from collections.abc import Container
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Container
+from dataclasses import replace
 from typing import TypeVar
 
 import structlog
@@ -21,6 +21,8 @@ from greensched_operator.holding.judging import (
 from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.release_patch import ReleaseReason, reason_of
 from greensched_operator.objects.workloads import Work, WorkKind
+from greensched_operator.planning.news import News
+from greensched_operator.planning.queued_works import QueuedWorks
 from greensched_operator.planning.start_planning import Planned
 
 log = structlog.get_logger()
@@ -30,21 +32,6 @@ Value = TypeVar("Value")
 RESENT_AFTER_S = 10.0  # a release is sent again if the watch does not show it by then
 
 
-@dataclass
-class News:
-    """The changes since the last `take_news`."""
-
-    arrived: dict[str, Work] = field(default_factory=dict)  # opted in, and not held
-    ended: list[Work] = field(default_factory=list)  # seen before their end
-    started: list[Work] = field(default_factory=list)  # by others; still marked as held by us
-    marked: list[Work] = field(default_factory=list)  # as `started`, again until unmarked
-    released: list[Work] = field(default_factory=list)  # by GreenSched, but not this controller
-    deleted: list[Work] = field(default_factory=list)  # while they were held
-    over: dict[str, ReleaseNow] = field(
-        default_factory=dict
-    )  # started or ended, but the condition still announces a planned start
-
-
 class HeldWorks:
     """All work that opted in and has not ended, by uid."""
 
@@ -52,6 +39,7 @@ class HeldWorks:
         self._schedulers = scheduler_names
         self.held: dict[str, Work] = {}
         self.planned: dict[str, Planned] = {}
+        self.queue = QueuedWorks()
         self.news = News()
         self._waiting: dict[str, MayWait] = {}
         self._unjudged: set[str] = set()
@@ -102,11 +90,18 @@ class HeldWorks:
             and (work.namespace, work.owner.name) == (cron_job.namespace, cron_job.name)
         }
 
-    def judged(self, rules: HoldRules, now_s: float, monotonic_s: float) -> list[ReleaseNow]:
+    def judged(
+        self,
+        rules: HoldRules,
+        now_s: float,
+        monotonic_s: float,
+        has_room: Callable[[Planned], bool] = lambda planned: True,
+    ) -> list[ReleaseNow]:
         """Return the work to start now: judged to start, or due.
 
         Released work counts as held until the watch shows its start. Its release is sent again
-        after `RESENT_AFTER_S`.
+        after `RESENT_AFTER_S`. Work whose planned start has come, but for which there is no room,
+        loses its plan: until its latest start it is planned again.
         """
         self._released = {uid: (release, at_s) for uid, (release, at_s) in self._released.items()
                           if monotonic_s - at_s <= RESENT_AFTER_S}  # fmt: skip
@@ -130,6 +125,9 @@ class HeldWorks:
             if now_s >= latest_s and uid not in found:
                 found[uid] = at_its_latest(one.work, one.terms)
             elif planned is not None and self._is_due(planned, now_s) and uid not in found:
+                if uid not in self._released and not has_room(planned):
+                    del self.planned[uid]
+                    continue
                 reason = (
                     ReleaseReason.RESUMED if one.work.is_paused else ReleaseReason.PLANNED_START
                 )
@@ -242,6 +240,8 @@ class HeldWorks:
         if self._was_released_by_others(work):
             self.news.released.append(work)
         self._end_wait(work)
+        if (planned := self.planned.get(work.uid)) is not None and not work.is_stopped:
+            self.queue.put(planned)
         self._forget(work.uid)
         if work.is_marked and not work.is_barred:
             if work.uid not in self._marked:
@@ -280,6 +280,7 @@ class HeldWorks:
         self.pausable.pop(uid, None)
         self._marked.pop(uid, None)
         self._over.pop(uid, None)
+        self.queue.drop(uid)
         return self._unheld.pop(uid, None) is not None
 
     def _end(self, work: Work) -> None:

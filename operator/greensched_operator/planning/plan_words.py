@@ -4,7 +4,8 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.units import change, percent, signed_percent
 from greensched_operator.planning.outlooks import SLOT_S
 from greensched_operator.planning.start_planning import Planned
-from greensched_policies.planning.planning import Chosen, StartReason
+from greensched_policies.planning.lateness import late_share
+from greensched_policies.planning.planning import NO_ZONE, Chosen, StartReason
 
 
 def why_now(planned: Planned) -> str:
@@ -22,6 +23,8 @@ def why_held(planned: Planned) -> str:
     """Return why a workload waits, and its latest start."""
     chosen, terms = planned.chosen, planned.waiting.terms
     latest = f"latest start {format_timestamp(round(terms.latest_start_s))} ({terms.bound})"
+    if chosen.why is StartReason.NO_ROOM:
+        return f"running and planned work leave no room before{grid_words(chosen)}; {latest}"
     if planned.start_s - chosen.start_s <= SLOT_S:
         return f"{both_sides(chosen)}{grid_words(chosen)}; {latest}"
     is_window = abs(planned.start_s - terms.start_from_s) <= SLOT_S
@@ -45,6 +48,18 @@ def carbon_and_cost_change(chosen: Chosen) -> tuple[float | None, float | None]:
     """Return how carbon and cost differ from a run now, as shares of its; None if unknown."""
     run, now = chosen.run, chosen.run_now
     return change(run.carbon_g, now.carbon_g), change(run.cost, now.cost)
+
+
+def late_chance(planned: Planned) -> float | None:
+    """Return the chance that a workload ends after its deadline; None without one.
+
+    It starts as planned, after the policy's start delay, in the planned zone.
+    """
+    chosen, terms = planned.chosen, planned.waiting.terms
+    if terms.deadline_s is None or chosen.run.zone == NO_ZONE:
+        return None
+    left_s = terms.deadline_s - planned.start_s - planned.waiting.policy.start_delay_s
+    return round(late_share(left_s, chosen.run.runtime_s, terms.runtime_error), 5)
 
 
 def grid_words(chosen: Chosen) -> str:

@@ -28,6 +28,7 @@ from greensched_policies.planning.planning import (
     Running,
     StartRequest,
     Thresholds,
+    keep_queued,
     plan_all,
 )
 from greensched_policies.planning.slot_planning import Interruptible, plan_slots
@@ -49,6 +50,7 @@ class Situation:
     when_for: Callable[[MayWait], WhenPolicy]
     opens_s: Callable[[MayWait], float]  # the earliest start that its namespace's budget allows
     jitter_s: float
+    queued: tuple["Planned", ...] = ()  # released, but without a node; their room stays reserved
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +131,55 @@ def plan_starts(
     return _within_share(planned, cluster_cores, held_cores)
 
 
+def requeued(situation: Situation) -> tuple[Planned, ...]:
+    """Return the queued work with the room that it can expect now, behind what runs.
+
+    Those released first come first. Work that no node can take any more keeps no room.
+    """
+    begin_s, names = slot_begin(situation.now_s), [zone.name for zone in situation.zones]
+    plan = core_plan(replace(situation, queued=(), earlier_plans=()))
+    requests = [_start_request([one.waiting], situation) for one in situation.queued]
+    found = list[Planned]()
+    for one, kept in zip(
+        situation.queued,
+        keep_queued(situation.outlooks.outlook, plan, requests, begin_s),
+        strict=True,
+    ):
+        if kept is not None:
+            chosen = replace(one.chosen, expected_s=kept.begin_s, kept_until_s=kept.end_s)
+            zone = names[kept.zone]
+            found.append(replace(one, chosen=chosen, kept_zone=zone, run_segments=()))
+    return tuple(found)
+
+
+def room_check(situation: Situation) -> Callable[[Planned], bool]:
+    """Return a function that tells whether there is room for planned work that starts now.
+
+    The earlier plans of the situation contain it. Work whose policy does not wait for room, or
+    whose zone is gone, always has room.
+    """
+    plan, begin_s = core_plan(situation), slot_begin(situation.now_s)
+    places = {zone.name: place for place, zone in enumerate(situation.zones)}
+
+    def has_room(planned: Planned) -> bool:
+        place, chosen = places.get(planned.kept_zone), planned.chosen
+        if place is None or not planned.waiting.policy.waits_for_room:
+            return True
+        first_s, last_s = (*planned.run_segments, (chosen.expected_s, chosen.kept_until_s))[0]
+        until_s = begin_s + last_s - first_s
+        return plan.has_room(place, begin_s, until_s, with_gpus=planned.waiting.work.gpus > 0.0)
+
+    return has_room
+
+
 def core_plan(situation: Situation) -> CorePlan:
-    """Return the core plan with all running work and all earlier plans."""
+    """Return the core plan with all running and queued work and all earlier plans."""
     outlook = situation.outlooks.outlook
     capacity = np.array([zone.cpu_cores for zone in situation.zones])
     gpus = np.array([zone.gpus for zone in situation.zones], dtype=float)
     plan = CorePlan(capacity, outlook.begin_s, outlook.slot_s, outlook.slots, gpus)
     places = {zone.name: place for place, zone in enumerate(situation.zones)}
-    for one in situation.earlier_plans:
+    for one in (*situation.queued, *situation.earlier_plans):
         place = places.get(one.kept_zone)
         if place is not None:
             chosen, work = one.chosen, one.waiting.work
@@ -218,6 +261,7 @@ def _start_request(group: Sequence[MayWait], situation: Situation) -> StartReque
         thresholds=Thresholds(least_saving=first.policy.least_saving),
         gpus=sum(one.work.gpus for one in group),
         kept_start_s=None if kept is None else kept - jitter_of(first, situation.jitter_s),
+        waits_for_room=first.policy.waits_for_room,
     )
 
 

@@ -25,7 +25,7 @@ from greensched_operator.objects.release_patch import (
     unmark_patch,
 )
 from greensched_operator.objects.workloads import Work, WorkKind
-from greensched_operator.planning.plan_words import carbon_and_cost_change
+from greensched_operator.planning.plan_words import carbon_and_cost_change, late_chance
 from greensched_operator.planning.start_planning import Planned
 from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.runtime.settings import OperatorSettings
@@ -143,6 +143,7 @@ def decision_of(planned: Planned) -> dict[str, object]:
         "pricePerMwh": [chosen.run.price_per_mwh, chosen.run_now.price_per_mwh],
         "runtime": f"{runtime} ({terms.runtime_from})",
         "policy": planned.waiting.policy.title,
+        "lateChance": late_chance(planned),
     }
 
 

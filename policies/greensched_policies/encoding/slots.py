@@ -21,12 +21,13 @@ class SlotColumns(NamedTuple):
     price_at_start: Floats  # per MWh
     price_over_run: Floats  # per MWh, mean over the expected run
     weighted_over_run: Floats  # money and carbon over the run, relative, weighted; lower is better
-    busiest_over_run: Floats  # highest share of the zone's cores that run or are planned; 1: full
+    # Highest share of the zone's cores that run or are planned, or of its GPUs times FULL.
+    busiest_over_run: Floats
 
 
 # Percentile of the values at the candidate starts; GAIA's artifact takes it for Ecovisor.
 THRESHOLD_PERCENT = 30
-# A zone is full before its last core is requested, because free cores are fragmented.
+# A zone is full before its last core is requested, because free cores are fragmented; GPUs are not.
 FULL = 0.9
 # Times the largest difference of costs, so that a start with room always wins.
 OVERLOAD_COST = 10.0

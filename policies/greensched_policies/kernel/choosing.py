@@ -18,6 +18,7 @@ from greensched_policies.library.functions import (
     CARBON_LIMIT,
     KEPT,
     NO_CHOICE,
+    NO_ROOM,
     NOW_IS_BEST,
     PLANNED,
     SAVES_TOO_LITTLE,
@@ -35,6 +36,7 @@ class Terms(NamedTuple):
     kept_place: float  # the start planned before, in slots from now; NaN: none
     least_saving: float  # share of the weighted cost that makes a wait worth it; NaN: any wait is
     least_change: float  # share of its cost by which another start must be better than the kept one
+    waits_for_room: bool  # whether it is held while the plan has no room for it
 
 
 class Choice(NamedTuple):
@@ -63,11 +65,14 @@ def choose(slots: SlotColumns, zones: Integers, cost: Floats, terms: Terms) -> C
     busiest, weighted = slots.busiest_over_run[0], slots.weighted_over_run[0]
     has_thresholds = not np.isnan(terms.least_saving)
     best = _within_limit(slots, zones, cost, terms)
-    soonest = _soonest(busiest)
-    place, why, expected = best.place, best.why, best.place
+    soonest = soonest_of(busiest)
+    place, why = best.place, best.why
     saving = _saved_share(weighted, soonest, place) if place > 0 else 0.0
     if place > 0 and not best.is_now_too_dirty and has_thresholds and not _is_worth(saving, terms):
-        place, why, expected, saving = 0, SAVES_TOO_LITTLE, soonest, 0.0
+        place, why, saving = 0, SAVES_TOO_LITTLE, 0.0
+    expected = place if place > 0 else soonest  # work that starts now runs when there is room
+    if terms.waits_for_room and expected > place and _starts_differ(weighted, terms):
+        place, why = expected, NO_ROOM
     lacks_room = place == 0 and has_thresholds and _lacks_room(busiest, weighted, terms)
     return Choice(place, why, expected, soonest, saving, lacks_room)
 
@@ -86,7 +91,7 @@ def _within_limit(slots: SlotColumns, zones: Integers, cost: Floats, terms: Term
         run_kwh = terms.power_w[zones[at]] * slots.runtime_s[0, at] / JOULES_PER_KWH
         grams[at] = slots.carbon_over_run[0, at] * run_kwh
         money[at] = slots.price_over_run[0, at] * run_kwh / KWH_PER_MWH
-    soonest = _soonest(busiest)
+    soonest = soonest_of(busiest)
     runs = place if place > 0 else soonest  # work that starts now runs when there is room
     if _is_within(grams[runs], money[soonest] - money[runs], grams[soonest], terms.limit):
         return _Best(place, why, False)
@@ -109,7 +114,7 @@ def _most_grams(grams: Floats, busiest: Floats, at_arrival_g: float) -> float:
     Those on arrival count only if some start with room emits no more. Else nothing would be
     allowed.
     """
-    soonest = _soonest(busiest)
+    soonest = soonest_of(busiest)
     now_g = grams[soonest]
     if at_arrival_g < now_g:
         for at in range(grams.size):
@@ -144,7 +149,7 @@ def _best(cost: Floats, busiest: Floats, terms: Terms) -> tuple[int, int]:
 
 
 @inlined
-def _soonest(busiest: Floats) -> int:
+def soonest_of(busiest: Floats) -> int:
     """Return the first start with room, at which a workload would start if it were released now.
 
     If no start has room, return now.
@@ -167,10 +172,20 @@ def _is_worth(saving: float, terms: Terms) -> bool:
 
 
 @inlined
+def _starts_differ(weighted: Floats, terms: Terms) -> bool:
+    """Return whether it matters when work starts; else nothing is held, not even for room."""
+    least, most = 0, 0
+    for at in range(weighted.size):
+        least = at if weighted[at] < weighted[least] else least
+        most = at if weighted[at] > weighted[most] else most
+    return _is_worth(_saved_share(weighted, most, least), terms)
+
+
+@inlined
 def _lacks_room(busiest: Floats, weighted: Floats, terms: Terms) -> bool:
     """Return whether some start would be worth the wait if the plan had room for it."""
     least = -1
     for at in range(busiest.size):
         if busiest[at] > FULL and (least < 0 or weighted[at] < weighted[least]):
             least = at
-    return least >= 0 and _is_worth(_saved_share(weighted, _soonest(busiest), least), terms)
+    return least >= 0 and _is_worth(_saved_share(weighted, soonest_of(busiest), least), terms)

@@ -8,7 +8,7 @@ from greensched_policies.compiling.compiled import borrowing, fast, inlined
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.slots import FULL
 from greensched_policies.encoding.weights import NO_CARBON_LIMIT, CarbonLimit, Weights
-from greensched_policies.kernel.choosing import Choice, Terms, choose
+from greensched_policies.kernel.choosing import Choice, Terms, choose, soonest_of
 from greensched_policies.kernel.forecast_window import watch_run
 from greensched_policies.kernel.rules import ask, cost_by
 from greensched_policies.kernel.starts import (
@@ -27,7 +27,7 @@ from greensched_policies.kernel.starts import (
     watch,
 )
 from greensched_policies.library import functions as rows
-from greensched_policies.library.functions import MOST_STARTS, NO_RULE, NO_ZONE
+from greensched_policies.library.functions import MOST_STARTS, NO_RULE, NO_ZONE, QUEUED
 from greensched_policies.library.grid_table import GridTable
 
 
@@ -53,10 +53,13 @@ def plan_starts(basis: Basis, many: Many, order: Integers, ask_at: int, found: F
     """Fill in `found`, [FOUND,N], for the workloads of `order`, one by one.
 
     `order`, [2,M], has the place of each, and that of its rule, or NO_RULE: then the function at
-    the address `ask_at` gives the costs.
+    the address `ask_at` gives the costs; or QUEUED.
     """
     for at in range(order.shape[1]):
         place, rule = order[0, at], order[1, at]
+        if rule == QUEUED:
+            take_soonest(basis, many, place, found)
+            continue
         count = starts_of(basis, many, place)
         columns, zones = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
         has_carbon = see(basis, many, place, columns, zones)
@@ -145,17 +148,37 @@ def take(
         kept if not np.isnan(asked[rows.KEPT_S, place]) else np.nan,
         asked[rows.LEAST_SAVING, place],
         asked[rows.LEAST_CHANGE, place],
+        asked[rows.WAITS_FOR_ROOM, place] != 0.0,
     )
     slots = as_slots(columns)
     choice = choose(slots, zones, cost, terms)
-    _keep_room(basis, work, zones[choice.expected], choice)
+    _keep_room(basis, work, zones[choice.expected], choice.expected)
     _note(choice, zones, slots.busiest_over_run[0], found[:, place])
     _note_means(basis, work, zones, choice, found[:, place])
 
 
+@fast
+def take_soonest(basis: Basis, many: Many, place: int, found: Floats) -> None:
+    """Keep room in the plan for work that starts as soon as there is room; note where and when.
+
+    It is what waits for a node already. Where no node can take it, nothing is kept.
+    """
+    count = starts_of(basis, many, place)
+    columns, zones = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
+    see(basis, many, place, columns, zones)
+    work, slots = work_of(basis, many, place), as_slots(columns)
+    if np.isinf(work.runtime_s[zones[0]]):
+        found[rows.WHY, place] = NO_ZONE
+        return
+    expected = soonest_of(slots.busiest_over_run[0])
+    _keep_room(basis, work, zones[expected], expected)
+    found[rows.WHY, place] = rows.NO_CHOICE
+    found[rows.EXPECTED, place], found[rows.ZONE_EXPECTED, place] = expected, zones[expected]
+
+
 @borrowing
-def _keep_room(basis: Basis, work: PendingWork, zone: int, choice: Choice) -> None:
-    begin_s = basis.now_s + choice.expected * basis.slot_s
+def _keep_room(basis: Basis, work: PendingWork, zone: int, expected: int) -> None:
+    begin_s = basis.now_s + expected * basis.slot_s
     end_s = begin_s + work.runtime_s[zone]
     keep(basis.plan, zone, basis.slot_s, begin_s, end_s, work.cpu_cores)
     if work.gpus > 0.0:

@@ -115,10 +115,11 @@ def watch(
         for place in range(busiest.size):
             busiest[place] = 0.0
         cores, capacity = plan.cores[zone], plan.capacity[zone]
-        watch_plan(cores, capacity, touched, work.cpu_cores, room, busiest)
+        watch_plan(cores, capacity, touched, work.cpu_cores, room, 1.0, busiest)
         if work.gpus > 0.0 and plan.gpus.shape[1] > 0:
+            # GPUs are whole: there is room until the last one is requested.
             gpus, capacity = plan.gpus[zone], plan.gpu_capacity[zone]
-            watch_plan(gpus, capacity, touched, work.gpus, room, busiest)
+            watch_plan(gpus, capacity, touched, work.gpus, room, FULL, busiest)
     return has_gaps
 
 
@@ -229,11 +230,13 @@ def watch_plan(
     touched: tuple[int, int],
     amount: float,
     room: Floats,
+    factor: float,
     busiest: Floats,
 ) -> None:
     """Raise the zone's busiest share of cores or GPUs over a run from each start, [S], to this one.
 
-    `planned`, [S], are those of the zone, and `amount` those of the run.
+    `planned`, [S], are those of the zone, and `amount` those of the run. The share is multiplied by
+    `factor`.
 
     `touched` are the slots of a run that begins now, from `slots_of`. `room`, at least
     [2, S + slots of the run], is working memory for the maxima over 1, 2, 4, 8 … slots from each
@@ -257,7 +260,7 @@ def watch_plan(
         span *= 2
     later = most[width - span :]
     for place in range(busiest.size):
-        share = (max(most[place], later[place]) + amount) / capacity
+        share = factor * ((max(most[place], later[place]) + amount) / capacity)
         busiest[place] = max(busiest[place], share)
 
 

@@ -14,7 +14,7 @@ FUNCTIONS = ("plan_starts", "see_slots", "planned_slots")
 MOST_STARTS = 672  # of a workload: a week of quarter hours
 WHEN_NAMES = tuple(WHEN_RULES)  # the library takes the place of a rule
 # Why a start was chosen: see `planning.StartReason`, which has them in this order.
-NO_CHOICE, NOW_IS_BEST, SAVES_TOO_LITTLE, CARBON_LIMIT, PLANNED, KEPT, NO_ZONE = range(7)
+NO_CHOICE, NOW_IS_BEST, SAVES_TOO_LITTLE, CARBON_LIMIT, PLANNED, KEPT, NO_ZONE, NO_ROOM = range(8)
 
 # Most functions begin with a forecast and a plan. Whole numbers: Z zones, T steps of the grid, S
 # slots of the plan, and S or 0 of the plan for GPUs. Arrays of a `GridTable` and a plan: [Z+1]
@@ -29,13 +29,14 @@ NOW_S, SLOT_S = range(2)  # numbers
 COUNT, DECISIONS, ASK_AT, ASKED_AT, IN_ZONES_AT, ORDER_AT, FOUND_AT = range(9, 16)
 (
     LATEST_S, CPU_CORES, GPUS, BY_CARBON, BY_PRICE, PRICE_PER_G, AT_ARRIVAL_G, KEPT_S, LEAST_SAVING,
-    LEAST_CHANGE, ASKED,
-) = range(11)  # fmt: skip
+    LEAST_CHANGE, WAITS_FOR_ROOM, ASKED,
+) = range(12)  # fmt: skip
 (
     PLACE, WHY, EXPECTED, ZONE, ZONE_NOW, ZONE_EXPECTED, SAVING, LACKS_ROOM, HAS_ROOM,
     CARBON, PRICE, CARBON_NOW, PRICE_NOW, FOUND,
 ) = range(14)  # fmt: skip
 NO_RULE = -1
+QUEUED = -2  # in place of a rule: it starts as soon as there is room, whatever that costs
 # What asks a policy outside the library: workload, S starts, the address of the fields of
 # SlotColumns, [8,S], and that of the result, [S] costs.
 Ask = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from greensched_policies.costs.cost import Floats
+from greensched_policies.encoding.slots import FULL
 
 
 class CorePlan:
@@ -45,6 +46,15 @@ class CorePlan:
         self.cores[zone, first:last] += cpu_cores
         if gpus and self.gpus.size:
             self.gpus[zone, first:last] += gpus
+
+    def has_room(self, zone: int, begin_s: float, end_s: float, *, with_gpus: bool) -> bool:
+        """Return whether a zone has room for the cores and GPUs that are kept: see `FULL`."""
+        first, last = self._slots_of(begin_s, end_s)
+        if self.cores[zone, first:last].max() > FULL * self.capacity[zone]:
+            return False
+        if not with_gpus or not self.gpus.size:
+            return True
+        return bool(self.gpus[zone, first:last].max() <= self.gpu_capacity[zone])
 
     def _slots_of(self, begin_s: float, end_s: float) -> tuple[int, int]:
         """Return the first slot that an interval touches, and the one after its last."""

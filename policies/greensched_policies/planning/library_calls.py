@@ -5,6 +5,7 @@ The library reckons in seconds from the begin of the outlook.
 
 import ctypes
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,14 @@ from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import Outlook
 from greensched_policies.rules.catalogue import WHEN_RULES, WhenPolicy
 
+
+class Rules(NamedTuple):
+    """The `when` rules of N workloads."""
+
+    places: Integers  # [N] of each in the library; NO_RULE or QUEUED
+    policies: Sequence[WhenPolicy]  # [N] asked where the library has no rule
+
+
 _PLACES = {WHEN_RULES[name]: place for place, name in enumerate(WHEN_NAMES)}
 _FIELDS = len(SlotColumns._fields)
 
@@ -30,19 +39,18 @@ def plan_starts(
     asked: Floats,
     by_zone: Floats,
     order: Integers,
-    policies: Sequence[WhenPolicy],
+    rules: Rules,
 ) -> Floats:
     """Return what the library finds for N workloads, [FOUND,N]; `plan` then keeps their room.
 
-    `asked`, [ASKED,N], are their numbers, `by_zone`, [2,N,Z], runtimes and watts, and `policies`
-    their N when policies. They are decided in this order, [N].
+    `asked`, [ASKED,N], are their numbers, `by_zone`, [2,N,Z], runtimes and watts. They are decided
+    in this order, [N].
     """
-    zones, count = outlook.zones, len(policies)
+    zones, count = outlook.zones, rules.places.size
     assert asked.shape == (ASKED, count) and by_zone.shape == (2, count, zones)
-    rules = np.array([_PLACES.get(policy, NO_RULE) for policy in policies], np.int64)
-    ordered, found = np.stack([order, rules[order]]), np.empty((FOUND, count))
+    ordered, found = np.stack([order, rules.places[order]]), np.empty((FOUND, count))
     faults: list[Exception] = []
-    ask = Ask(_asking(policies, faults))
+    ask = Ask(_asking(rules.policies, faults))
     integers, numbers, _kept = _basis(outlook, plan, now_s)
     asking = ctypes.cast(ask, ctypes.c_void_p).value or 0
     integers += [count, order.size, asking, address_of(asked), address_of(by_zone)]
@@ -51,6 +59,12 @@ def plan_starts(
     if faults:
         raise faults[0]
     return found
+
+
+def rules_of(policies: Sequence[WhenPolicy]) -> Rules:
+    """Return when policies as the library takes them."""
+    places = np.array([_PLACES.get(policy, NO_RULE) for policy in policies], np.int64)
+    return Rules(places, policies)
 
 
 def see_slots(

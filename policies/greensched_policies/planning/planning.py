@@ -25,6 +25,7 @@ from greensched_policies.library.functions import (
     PLACE,
     PRICE,
     PRICE_NOW,
+    QUEUED,
     SAVING,
     WHY,
     ZONE,
@@ -32,7 +33,7 @@ from greensched_policies.library.functions import (
     ZONE_NOW,
 )
 from greensched_policies.planning.core_plan import CorePlan
-from greensched_policies.planning.library_calls import plan_starts
+from greensched_policies.planning.library_calls import Rules, plan_starts, rules_of
 from greensched_policies.planning.outlook import Outlook
 from greensched_policies.rules.catalogue import WhenPolicy
 
@@ -49,6 +50,7 @@ class StartReason(StrEnum):
     PLANNED = "planned"
     KEPT = "kept"  # the earlier plan is kept; another start may be slightly better
     NO_ZONE = "no-zone"  # no node can take it; the scheduler reports why
+    NO_ROOM = "no-room"  # no later start is worth the wait, but there is no room before it
 
 
 _REASONS = tuple(StartReason)
@@ -81,6 +83,7 @@ class StartRequest:
     kept_start_s: float | None = None  # the start planned before
     # None: any saving is worth a wait, and any gain another start.
     thresholds: Thresholds | None = Thresholds()
+    waits_for_room: bool = True  # whether it is held while the plan has no room for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,15 @@ class Mean:
         """Return the cost of the run's energy."""
         price = self.price_per_mwh
         return None if price is None else price / KWH_PER_MWH * self.energy_kwh
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The room that a plan keeps for a run: in a zone, from when to when."""
+
+    zone: int
+    begin_s: float
+    end_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,23 +164,61 @@ def plan_all(
     The answers are in the order of the requests; of equal slack the first request is decided first.
     Raises ValueError when a workload's runtimes, cores or latest start are not valid numbers.
     """
-    numbers = [_numbers(each, outlook.begin_s) for each in requests]
-    asked = np.array(numbers).reshape(-1, ASKED).T.copy()
-    _check(requests, asked, outlook.zones)
+    asked = _asked(outlook, requests)
     for run in running:
         until_s = max(run.until_s, now_s + outlook.slot_s)
         plan.keep(run.zone, now_s, until_s, run.cpu_cores, run.gpus)
     if not requests:
         return []
-    by_zone = np.array([[each.runtime_s for each in requests], [each.power_w for each in requests]])
     order = np.argsort(asked[LATEST_S], kind="stable")
-    policies = [each.when for each in requests]
-    found = plan_starts(outlook, plan, now_s, asked, by_zone, order, policies)
+    rules = rules_of([each.when for each in requests])
+    found = plan_starts(outlook, plan, now_s, asked, _in_zones(requests), order, rules)
     rows = found.T.tolist()
     return [
         _chosen(row, request, now_s, outlook.slot_s)
         for row, request in zip(rows, requests, strict=True)
     ]
+
+
+def keep_queued(
+    outlook: Outlook, plan: CorePlan, requests: Sequence[StartRequest], now_s: float
+) -> list[Kept | None]:
+    """Keep room in `plan` for work that waits for a node, as soon as there is room for each.
+
+    Those at the begin of the queue come first. Their rules and latest starts do not matter. None:
+    no node can take it.
+    """
+    if not requests:
+        return []
+    asked = _asked(outlook, requests)
+    asked[LATEST_S], order = np.inf, np.arange(len(requests))
+    rules = Rules(np.full(len(requests), QUEUED), ())
+    found = plan_starts(outlook, plan, now_s, asked, _in_zones(requests), order, rules)
+    return [
+        _kept(row, request, now_s, outlook.slot_s)
+        for row, request in zip(found.T.tolist(), requests, strict=True)
+    ]
+
+
+def _kept(row: list[float], request: StartRequest, now_s: float, slot_s: float) -> Kept | None:
+    if _REASONS[int(row[WHY])] is StartReason.NO_ZONE:
+        return None
+    zone, begin_s = int(row[ZONE_EXPECTED]), now_s + row[EXPECTED] * slot_s
+    return Kept(zone, begin_s, begin_s + float(request.runtime_s[zone]))
+
+
+def _asked(outlook: Outlook, requests: Sequence[StartRequest]) -> Floats:
+    """Return the numbers of the workloads, [ASKED,N]; raise ValueError if any is not valid."""
+    numbers = [_numbers(each, outlook.begin_s) for each in requests]
+    asked: Floats = np.array(numbers).reshape(-1, ASKED).T.copy()
+    _check(requests, asked, outlook.zones)
+    return asked
+
+
+def _in_zones(requests: Sequence[StartRequest]) -> Floats:
+    """Return the runtimes and watts of the workloads in each zone, [2,N,Z]."""
+    by_zone = [[each.runtime_s for each in requests], [each.power_w for each in requests]]
+    return np.array(by_zone)
 
 
 def _numbers(request: StartRequest, begin_s: float) -> tuple[float, ...]:
@@ -181,7 +231,7 @@ def _numbers(request: StartRequest, begin_s: float) -> tuple[float, ...]:
     return (
         request.latest_s - begin_s, request.cpu_cores, request.gpus, weights.carbon, weights.cost,
         limit.price_per_g, limit.at_arrival_g, math.nan if kept_s is None else kept_s - begin_s,
-        saving, change,
+        saving, change, float(request.waits_for_room),
     )  # fmt: skip
 
 

@@ -57,6 +57,7 @@ def hold_table(
     asked[rows.PRICE_PER_G], asked[rows.AT_ARRIVAL_G] = policy.carbon_price_per_g, np.inf
     asked[rows.KEPT_S], asked[rows.LEAST_SAVING] = np.nan, policy.least_saving
     asked[rows.LEAST_CHANGE] = Thresholds().least_change
+    asked[rows.WAITS_FOR_ROOM] = policy.waits_for_room
     quiet_s = _quiet_s(world, policy, float(latest_s.max(initial=0.0)))
     return HoldTable(
         may_wait=np.array([each is not None for each in found], np.int64),

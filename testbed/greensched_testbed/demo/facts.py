@@ -42,8 +42,7 @@ def facts(conditions: Circumstances) -> Sequence[tuple[str, str]]:
         (
             "margin",
             f"held work is planned to end {margin_s(conditions.rate) / 60:.0f} min before its "
-            f"deadline, or a tenth of its runtime: three real seconds, the time that pods need "
-            f"to start",
+            f"deadline: three real seconds, the time that pods need to start",
         ),
         ("cluster", f"{conditions.nodes} kwok nodes, Kubernetes {KUBERNETES_VERSION}"),
         ("repeat", "the default scheduler breaks ties at random: its bill differs from run to run"),

@@ -86,7 +86,8 @@ class DemoStage:
             "operator.enabled": "true",
             "operator.webhook.url": self._operator.review_url(),
             "policy.mode": "enforce",
-            "policy.spec.safetyMargin.duration": f"{margin_s(self.rate):.0f}s",
+            "policy.spec.startDelay": f"{margin_s(self.rate):.0f}s",
+            "policy.spec.runtimeErrorPercent": "0",  # pods run as long as their annotation says
         }
         self.greensched.install_chart(
             *(part for name, value in values.items() for part in ("--set", f"{name}={value}"))

@@ -16,7 +16,6 @@ EVERY_WITH_GPUS, EVERY_OTHER = 2, 3  # one in so many tasks may wait
 ZONE_OF_DATA = ZONES[0].name  # the solar one: it dips at noon
 WAIT_S = 6 * 3600.0  # longest wait
 MARGIN_WALL_S = 3.0  # spare real time before a deadline, for starting pods and noticing it
-_MARGIN_OF_RUNTIME = 0.1  # as in the built-in policy
 
 
 def with_deadlines(trace: Trace, rate: float) -> Trace:
@@ -45,10 +44,9 @@ def zones_of_data(trace: Trace) -> Mapping[str, str]:
 
 
 def margin_s(rate: float) -> float:
-    """Return the policy's safety margin, seconds of the workload."""
+    """Return the time that the policy keeps for starting pods, seconds of the workload."""
     return MARGIN_WALL_S * rate
 
 
 def _deadline_s(task: Task, rate: float) -> float:
-    spare_s = max(margin_s(rate), _MARGIN_OF_RUNTIME * task.runtime_s)
-    return task.arrival_s + task.runtime_s + spare_s + WAIT_S
+    return task.arrival_s + task.runtime_s + margin_s(rate) + WAIT_S

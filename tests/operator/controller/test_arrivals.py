@@ -24,7 +24,7 @@ from greensched_operator.objects.green_policy import Mode, Resolved
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.budgets import Budgets
-from greensched_operator.planning.held_works import News
+from greensched_operator.planning.news import News
 from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.writing.outbox import Outbox
 from greensched_operator.writing.writing import Writer

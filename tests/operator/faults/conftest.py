@@ -46,7 +46,7 @@ _POLICY = {
     "kind": "GreenPolicy",
     "metadata": {"name": "default", "namespace": WORK},
     # At this rate an hour is two and a half seconds, which pods take to start and be seen to end.
-    "spec": {"mode": "enforce", "maxHeldSharePercent": 100, "safetyMargin": {"duration": "1h"},
+    "spec": {"mode": "enforce", "startDelay": "1h", "runtimeErrorPercent": 0,
              "weights": {"cost": 0, "carbon": 1, "performance": 0}},
 }  # fmt: skip
 

@@ -20,7 +20,6 @@ from greensched_operator.objects.green_policy import (
     GreenPolicy,
     Mode,
     PauseLimits,
-    SafetyMargin,
     parse,
 )
 from greensched_policies.encoding.weights import NO_CARBON_LIMIT, NOT_ABOVE_NOW, Weights
@@ -41,7 +40,10 @@ WHOLE = {
     "defaultDelay": "6h",
     "longestHold": "1d12h",
     "defaultRuntime": "90s",
-    "safetyMargin": {"duration": "0s", "shareOfRuntimePercent": 150},
+    "onTimeTargetPercent": 99,
+    "runtimeErrorPercent": 50,
+    "startDelay": "1m",
+    "waitForRoom": False,
     "maxHeldSharePercent": 25,
     "leastSavingPercent": 0,
     "carbonLimit": 80,
@@ -67,7 +69,10 @@ def test_every_field_is_read() -> None:
         default_delay_s=21_600.0,
         longest_hold_s=129_600.0,
         default_runtime_s=90.0,
-        safety_margin=SafetyMargin(0.0, 1.5),
+        on_time_target=0.99,
+        runtime_error=0.5,
+        start_delay_s=60.0,
+        waits_for_room=False,
         max_held_share=0.25,
         least_saving=0.0,
         carbon_price_per_g=80e-6,
@@ -204,7 +209,7 @@ def defaults(part: dict[str, Any]) -> Any:
 
 def test_the_definitions_defaults_are_those_of_the_code() -> None:
     written = defaults(schema())
-    assert {"mode", "weights", "longestHold", "safetyMargin", "pause"} <= set(written)
+    assert {"mode", "weights", "longestHold", "startDelay", "pause"} <= set(written)
     assert read(**written) == read()
 
 
@@ -216,18 +221,6 @@ def test_the_definition_knows_every_field_and_every_rule() -> None:
         assert f"'{name}'" in rule["rule"]
         assert name in rule["message"]
     assert fields["mode"]["enum"] == list(Mode)
-
-
-@pytest.mark.parametrize(
-    ("runtime_s", "spare_s"),
-    [
-        pytest.param(60.0, 300.0, id="short-runs-keep-the-least"),
-        pytest.param(3000.0, 300.0, id="both-alike"),
-        pytest.param(36_000.0, 3600.0, id="long-runs-keep-their-share"),
-    ],
-)
-def test_the_greater_margin_holds(runtime_s: float, spare_s: float) -> None:
-    assert BUILT_IN.safety_margin.seconds(runtime_s) == spare_s
 
 
 @pytest.mark.parametrize(

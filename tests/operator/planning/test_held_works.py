@@ -9,14 +9,16 @@ import pytest
 
 from greensched_core import labels
 from greensched_core.signals.timestamps import format_timestamp
+from greensched_operator.holding.holding import margin_s
 from greensched_operator.holding.judging import ReleaseNow
-from greensched_operator.objects.green_policy import GreenPolicy, Mode
+from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Mode
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work, WorkKind
 from greensched_operator.planning.held_works import RESENT_AFTER_S, HeldWorks
 from tests.operator.annotated_work import HOUR_S, NOW_S, marks, rules, work_of
 
-LATEST_S = NOW_S + 6 * HOUR_S - HOUR_S - 360.0  # a deadline of 6 h, an hour of runtime, a margin
+# A deadline of 6 h, an hour of runtime, a margin.
+LATEST_S = NOW_S + 5 * HOUR_S - margin_s(BUILT_IN, HOUR_S, BUILT_IN.runtime_error)
 RELEASED = {labels.RELEASED_AT: format_timestamp(NOW_S + 60)}
 
 PLANNED = [{"type": labels.START_PLANNED, "status": "True"}]
@@ -342,7 +344,7 @@ def test_a_release_says_what_and_when() -> None:
     assert started(works) == {}
     [release] = works.judged(rules(), LATEST_S, 0.0)
     assert isinstance(release, ReleaseNow)
-    assert format_timestamp(LATEST_S) in release.text and "deadline" in release.text
+    assert format_timestamp(round(LATEST_S)) in release.text and "deadline" in release.text
 
 
 @pytest.mark.parametrize("how", ["gone", "leaving"])

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.signals.timestamps import format_timestamp
+from greensched_operator.holding.holding import margin_s
+from greensched_operator.objects.green_policy import BUILT_IN
 from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.planning.held_works import RESENT_AFTER_S, HeldWorks
 from tests.operator.annotated_work import HOUR_S, NOW_S, marks, rules, work_of
@@ -76,8 +78,8 @@ class Cluster:
 
     def latest_s(self, name: str) -> float:
         """Return until when a workload may be held."""
-        margin_s = 360.0  # of an hour, by the built-in policy
-        return NOW_S + (self.deadlines_h[name] - 1) * HOUR_S - margin_s
+        spare_s = margin_s(BUILT_IN, HOUR_S, BUILT_IN.runtime_error)
+        return NOW_S + (self.deadlines_h[name] - 1) * HOUR_S - spare_s
 
 
 STEPS = st.lists(

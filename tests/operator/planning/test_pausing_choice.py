@@ -12,9 +12,11 @@ from greensched_core import labels
 from greensched_core.custom_resources.policy_lookup import PolicyOrigin
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.controller.pauser import RunTimes
+from greensched_operator.holding.holding import margin_s
 from greensched_operator.holding.judging import HoldRules, MayWait, judge
 from greensched_operator.holding.pause_terms import JobProgress, progress_of
 from greensched_operator.objects.green_policy import (
+    BUILT_IN,
     GreenPolicy,
     Mode,
     PauseLimits,
@@ -32,6 +34,7 @@ NOON_S = 1_700_006_400.0  # the begin of a slot, in seconds since the epoch
 HOUR_S = 3600.0
 DIRTY_THEN_CLEAN = [600.0] * 4 + [50.0] * 40
 FLAT = [300.0] * 44
+MARGIN_S = margin_s(BUILT_IN, 2 * HOUR_S, BUILT_IN.runtime_error)
 ASKED = {"deadline": "8h", "runtime": "2h", "checkpointable": "true"}
 
 
@@ -82,8 +85,8 @@ def test_a_job_in_a_dirty_hour_waits_for_the_clean_one() -> None:
     assert pause is not None
     assert pause.planned.start_s == NOON_S + HOUR_S
     assert pause.progress == JobProgress(done_s=HOUR_S, pauses=1, paused_at_s=NOON_S)
-    # Deadline at 19:00; an hour is left, a minute to start up, and 12 minutes of margin.
-    latest_s = NOON_S + 7 * HOUR_S - HOUR_S - 60.0 - 720.0
+    # Deadline at 19:00; an hour is left, a minute to start up, and the margin.
+    latest_s = NOON_S + 7 * HOUR_S - HOUR_S - 60.0 - MARGIN_S
     assert pause.planned.waiting.terms.latest_start_s == latest_s
 
 
@@ -149,7 +152,7 @@ def test_a_job_is_never_suspended_that(work: Work) -> None:
     pytest.param({"mode": Mode.OFF}, False, id="off"),
     pytest.param({"pause": PauseLimits(HOUR_S, 0.0)}, True, id="has-run-for-long-enough"),
     pytest.param({"pause": PauseLimits(HOUR_S + 1.0, 0.0)}, False, id="has-not"),
-    pytest.param({"pause": PauseLimits(0.0, 5 * HOUR_S)}, True, id="a-long-pause-fits"),
+    pytest.param({"pause": PauseLimits(0.0, 4 * HOUR_S)}, True, id="a-long-pause-fits"),
     pytest.param({"pause": PauseLimits(0.0, 6 * HOUR_S)}, False, id="a-longer-one-does-not"),
     pytest.param({"longest_hold_s": 1800.0}, False, id="held-for-longer-than-allowed"),
     pytest.param({"max_held_share": 0.05}, False, id="more-held-than-allowed"),
@@ -204,7 +207,7 @@ def test_no_pause_is_too_short_too_early_too_long_or_for_nothing(
     assert planned.start_s - now_s >= pause.minimum_pause_s
     assert planned.start_s <= terms.latest_start_s
     deadline_s = NOON_S - HOUR_S + round(due_min) * 60.0
-    assert terms.latest_start_s + resume_s + left_s + 720.0 <= deadline_s + 1e-6
+    assert terms.latest_start_s + resume_s + left_s + MARGIN_S <= deadline_s + 1e-6
     assert planned.chosen.saving >= 0.02
     assert planned.chosen.run.runtime_s >= left_s + resume_s - 1.0
 

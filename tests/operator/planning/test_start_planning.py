@@ -159,8 +159,9 @@ def test_whatever_is_forecast_nobody_starts_beyond_the_latest_start(
 )
 def test_a_start_for_want_of_room_says_so(running_cores: float, told: str) -> None:
     runs = Running(0, NOW_S + 5 * HOUR_S, running_cores)  # past the clean hour
-    [planned], _ = plan_starts([waiting("train", deadline="20h")],
-                               situation(cores=8.0, running=(runs,)))  # fmt: skip
+    careless = replace(ENFORCING, waits_for_room=False)
+    asked = replace(waiting("train", deadline="20h"), policy=careless)
+    [planned], _ = plan_starts([asked], situation(cores=8.0, running=(runs,)))
     assert planned.chosen.lacks_room == bool(told)
     assert told in why_now(planned)
 

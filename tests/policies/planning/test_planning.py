@@ -142,7 +142,8 @@ def test_who_waits_saves_at_least_the_share(
 ) -> None:
     outlook, plan, asked = world
     for chosen in plan_all(outlook, plan, asked, MIDNIGHT_S):
-        assert chosen.start_s == MIDNIGHT_S or chosen.saving >= 0.02
+        is_for_room = chosen.why is StartReason.NO_ROOM
+        assert chosen.start_s == MIDNIGHT_S or is_for_room or chosen.saving >= 0.02
 
 
 def taken_now(plan: CorePlan, zone: int, each: StartRequest) -> float:
@@ -308,7 +309,10 @@ def test_work_that_finds_no_room_now_is_held_against_the_first_start_with_room()
     plan.keep(0, MIDNIGHT_S, MIDNIGHT_S + 2 * SLOT_S, 9.0)
     chosen = choose_start(outlook, plan, work(cores=2.0), MIDNIGHT_S)
     assert slot_of(chosen) == 4 and chosen.saving == pytest.approx(0.78)
-    queues = choose_start(outlook, plan, work(cores=2.0, slack=3), MIDNIGHT_S)
+    waits = choose_start(outlook, plan, work(cores=2.0, slack=3), MIDNIGHT_S)
+    assert (slot_of(waits), waits.why, waits.saving) == (2, StartReason.NO_ROOM, 0.0)
+    queued = replace(work(cores=2.0, slack=3), waits_for_room=False)
+    queues = choose_start(outlook, plan, queued, MIDNIGHT_S)
     assert (slot_of(queues), queues.expected_s) == (0, MIDNIGHT_S + 2 * SLOT_S)
 
 

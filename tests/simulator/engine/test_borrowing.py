@@ -56,5 +56,5 @@ def test_what_borrows_arrays_returns_none() -> None:
         name: get_type_hints(function.py_func)["return"] for name, function in borrowers().items()
     }
     assert {f"{observing.__name__}.describe", f"{episodes.__name__}._ask"} <= returned.keys()
-    assert f"{choosing.__name__}._soonest" in returned
+    assert f"{choosing.__name__}.soonest_of" in returned
     assert {name: each for name, each in returned.items() if each not in WITHOUT_ARRAYS} == {}

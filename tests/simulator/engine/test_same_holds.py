@@ -2,7 +2,7 @@
 
 import heapq
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,13 @@ from greensched_operator.holding.judging import MayWait
 from greensched_operator.objects.green_policy import GreenPolicy, parse
 from greensched_operator.planning.cluster_state import Zone, mean_zone
 from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
-from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
+from greensched_operator.planning.start_planning import (
+    Planned,
+    Situation,
+    plan_starts,
+    requeued,
+    room_check,
+)
 from greensched_policies.costs.cost import CURVE_POINTS
 from greensched_policies.planning.outlook import outlook_of
 from greensched_policies.planning.planning import Running
@@ -35,6 +41,7 @@ from tests.operator.annotated_work import work_of
 
 pytestmark = pytest.mark.engine
 
+ROUNDING_S = 1e-3  # of times since the epoch
 AHEAD = 300  # slots: longer than any wait and run
 SIGNALS = (
     "carbon_g_per_kwh", "price_per_mwh", "forecast_carbon_g_per_kwh", "forecast_price_per_mwh",
@@ -42,7 +49,8 @@ SIGNALS = (
 SEEDS = [seed for seed in range(30) if random_world(seed).nodes.zone.size > 1][:12]
 POLICIES: dict[str, dict[str, Any]] = {
     "delayed": {"defaultDelay": "5h"},
-    "only-deadlines": {"safetyMargin": {"duration": "10m", "shareOfRuntimePercent": 30}},
+    "only-deadlines": {"startDelay": "10m", "onTimeTargetPercent": 90},
+    "queues": {"defaultDelay": "5h", "waitForRoom": False},
     "few-held": {"defaultDelay": "5h", "maxHeldSharePercent": 10},
     "no-limit": {"defaultDelay": "5h", "carbonLimit": "none", "weights": {"carbon": 0}},
     "quiet": {"defaultDelay": "5h", "quietHours": [{"from": "01:10", "to": "03:40"}]},
@@ -60,6 +68,7 @@ class Operator:
     held: dict[int, MayWait]
     plans: dict[int, Planned]
     starts_s: dict[int, float]  # by job, since the scenario's begin
+    queued: dict[int, Planned] = field(default_factory=dict)  # released as planned
 
     def arrives(self, job: int, now_s: float) -> None:
         """Plan a job that has just arrived."""
@@ -73,17 +82,21 @@ class Operator:
     def plans_again(self, now_s: float) -> None:
         """Plan all held jobs again, as after a new forecast."""
         self.plans.clear()
+        for one in requeued(self.situation(now_s)):
+            self.queued[int(one.waiting.work.name)] = one
         planned, released = plan_starts(list(self.held.values()), self.situation(now_s))
         self.take(now_s, planned, [each.work.name for each in released])
 
     def take(self, now_s: float, planned: list[Planned], released: list[str]) -> None:
         """Start what starts now, and write the plans of the rest."""
-        for name in (*released, *(one.waiting.work.name for one in planned if one.is_now)):
+        for name in released:
             self.start(int(name), now_s)
         for one in planned:
-            if one.is_now:
-                continue
             job = int(one.waiting.work.name)
+            if one.is_now:
+                self.plans[job] = one
+                self.start(job, now_s)
+                continue
             written = {
                 labels.PLANNED_START: format_timestamp(round(one.start_s)),
                 labels.DECISION: json.dumps({"carbonGramsAtArrival": one.at_arrival_g}),
@@ -95,17 +108,29 @@ class Operator:
             self.plans[job] = one
 
     def start_due(self, now_s: float) -> None:
-        """Start what is due by now, each at its time."""
-        for job, one in sorted(self.plans.items(), key=lambda item: (item[1].start_s, item[0])):
+        """Start what is due by now, each at its time; plan again what then has no room."""
+        while self.plans:
+            job = min(self.plans, key=lambda each: (self.plans[each].start_s, each))
+            one = self.plans[job]
             at_s = one.start_s - self.world.start_s
-            if at_s <= now_s:
+            if at_s > now_s:
+                return
+            check = room_check(self.situation(at_s, *self.plans.values()))
+            if one.start_s >= one.waiting.terms.latest_start_s or check(one):
                 self.start(job, at_s)
+                continue
+            del self.plans[job]
+            planned, released = plan_starts(
+                [self.held[job]], self.situation(at_s, *self.plans.values())
+            )
+            self.take(at_s, planned, [each.work.name for each in released])
 
     def start(self, job: int, now_s: float) -> None:
-        """Release a job."""
+        """Release a job; it queues until a node takes it."""
         self.starts_s[job] = now_s
         self.held.pop(job, None)
-        self.plans.pop(job, None)
+        if (planned := self.plans.pop(job, None)) is not None:
+            self.queued[job] = planned
 
     def may_wait(self, job: int) -> MayWait | None:
         """Return a job as the operator judges it; None if it is not held."""
@@ -139,6 +164,9 @@ class Operator:
             when_for=lambda one: WHEN_RULES[one.policy.when_policy],
             opens_s=lambda _: -np.inf,
             jitter_s=120.0,
+            queued=tuple(
+                one for job, one in self.queued.items() if self.schedule.start_s[job] > now_s
+            ),
         )
 
     def running(self, now_s: float) -> tuple[Running, ...]:
@@ -147,7 +175,8 @@ class Operator:
         for job, node, start_s, end_s in zip(
             segments.job, segments.node, segments.start_s, segments.end_s, strict=True
         ):
-            if start_s <= now_s < end_s and (start_s < now_s or job in self.starts_s):
+            has_begun = start_s < now_s - ROUNDING_S or job in self.starts_s
+            if start_s <= now_s < end_s and has_begun:
                 jobs = world.jobs
                 until_s = start_s + jobs.estimate_s[job] / world.nodes.speed[node]
                 if is_replica(jobs)[job]:

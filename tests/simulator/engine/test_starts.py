@@ -51,7 +51,7 @@ def busiest(kept: Plan, now_s: float, runtime_s: float, count: int, cores: float
     found = np.zeros(count)
     room = np.empty((2, count + int(runtime_s / SLOT_S) + 2))
     touched = slots_of(now_s, now_s + runtime_s, SLOT_S, kept.cores.shape[1])
-    watch_plan(kept.cores[0], kept.capacity[0], touched, cores, room, found)
+    watch_plan(kept.cores[0], kept.capacity[0], touched, cores, room, 1.0, found)
     return found
 
 

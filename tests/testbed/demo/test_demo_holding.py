@@ -44,15 +44,9 @@ def test_every_second_task_with_gpus_and_every_third_without_may_wait_where_its_
     assert zones_of_data(trace) == dict.fromkeys(waiting, "DEMO-SOLAR")
 
 
-@pytest.mark.parametrize(("runtime_s", "margin_s"), [
-    pytest.param(60.0, 3 * RATE, id="short-work-has-three-real-seconds"),
-    pytest.param(24 * HOUR_S, 2.4 * HOUR_S, id="long-work-a-tenth-of-its-runtime"),
-])  # fmt: skip
-def test_a_deadline_leaves_six_hours_beside_runtime_and_margin(
-    runtime_s: float, margin_s: float
-) -> None:
-    trace = with_deadlines(Trace((Task("t", 10.0, runtime_s, 1, 1),), "test"), RATE)
-    assert trace.tasks[0].deadline_s == pytest.approx(10.0 + runtime_s + margin_s + WAIT_S)
+def test_a_deadline_leaves_six_hours_beside_the_runtime_and_three_real_seconds() -> None:
+    trace = with_deadlines(Trace((Task("t", 10.0, HOUR_S, 1, 1),), "test"), RATE)
+    assert trace.tasks[0].deadline_s == pytest.approx(10.0 + HOUR_S + 3 * RATE + WAIT_S)
 
 
 @pytest.mark.parametrize(("at_s", "text"), [

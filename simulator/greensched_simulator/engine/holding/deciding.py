@@ -5,7 +5,7 @@ import numpy as np
 from greensched_core.units import JOULES_PER_KWH
 from greensched_policies.compiling.compiled import compiled, fast, inlined
 from greensched_policies.costs.cost import Integers
-from greensched_policies.kernel.planning import see, starts_of, take
+from greensched_policies.kernel.planning import Basis, Many, see, starts_of, take, take_soonest
 from greensched_policies.kernel.starts import SEEN, as_slots
 from greensched_policies.library import functions as rows
 from greensched_policies.planning import held_start, quiet_spans
@@ -20,10 +20,11 @@ from greensched_simulator.engine.holding.hold import (
 from greensched_simulator.engine.holding.present_plan import (
     count_overdue,
     give_room_back,
+    has_kept_room,
     note_room,
     plan_what_runs,
 )
-from greensched_simulator.engine.run import Run
+from greensched_simulator.engine.run import NO_JOB, Run
 
 _release_s = compiled(held_start.release_s, inlined)
 _after_quiet = compiled(quiet_spans.after_quiet, inlined)
@@ -43,8 +44,10 @@ def holds(job: int, now_s: float, run: Run, hold: Hold) -> bool:
         return False
     start_s = _start_s(job, now_s, run, hold)
     jobs, starts_now = np.array([job]), np.array([np.int64(start_s <= now_s)])
-    if start_s <= now_s or not _may_be_held(jobs, starts_now, held_cores, run, hold)[1][0]:
+    if not _may_be_held(jobs, starts_now, held_cores, run, hold)[1][0]:
         give_room_back(job, now_s, run)
+        return False
+    if start_s <= now_s:
         return False
     hold.is_held[job] = 1
     hold.counts[HELD] += 1
@@ -53,10 +56,34 @@ def holds(job: int, now_s: float, run: Run, hold: Hold) -> bool:
 
 
 @fast
+def stays_held(job: int, now_s: float, run: Run, hold: Hold) -> bool:
+    """Return whether a held job, whose planned start has come, waits on: there is no room for it.
+
+    It is then planned again. At its latest start it never waits on.
+    """
+    if hold.is_held[job] == 0 or now_s >= hold.asked[rows.LATEST_S, job]:
+        return False
+    if hold.asked[rows.WAITS_FOR_ROOM, job] == 0.0:
+        return False
+    begin_s = slot_begin_s(now_s, run)
+    count_overdue(begin_s, run, hold)
+    if has_kept_room(job, begin_s, run):
+        return False
+    give_room_back(job, now_s, run)
+    if not _choose(job, begin_s, run, hold):
+        return False
+    start_s = _start_s(job, now_s, run, hold)
+    if start_s > now_s:
+        _put(job, start_s, run, hold)
+    return start_s > now_s
+
+
+@fast
 def plan_again(now_s: float, run: Run, hold: Hold) -> Integers:
     """Plan all held jobs again; return the ones that start now, in their order."""
     begin_s, jobs = slot_begin_s(now_s, run), _held_jobs(run, hold)
     plan_what_runs(begin_s, run, hold)
+    _plan_what_queues(begin_s, run, hold)
     _keep_others(run, hold)
     jobs = jobs[np.argsort(hold.asked[rows.LATEST_S][jobs], kind="mergesort")]
     starts_s = np.empty(jobs.size)
@@ -69,6 +96,8 @@ def plan_again(now_s: float, run: Run, hold: Hold) -> Integers:
     for is_allowed in range(2):  # first what exceeds the share
         for place in order:
             if may_be_held[place] == is_allowed and (starts_now[place] or not is_allowed):
+                if not is_allowed:
+                    give_room_back(jobs[place], now_s, run)
                 released[count] = jobs[place]
                 count += 1
     for place in order:
@@ -101,14 +130,38 @@ def _held_cores(run: Run, hold: Hold) -> float:
 
 
 @fast
-def let_go(job: int, now_s: float, run: Run, hold: Hold) -> bool:
+def let_go(job: int, hold: Hold) -> bool:
     """Release a job if it is held; return whether it was."""
     if hold.is_held[job] == 0:
         return False
     hold.is_held[job] = 0
     hold.counts[HELD] -= 1
-    give_room_back(job, now_s, run)
     return True
+
+
+@fast
+def _plan_what_queues(begin_s: float, run: Run, hold: Hold) -> None:
+    """Keep room for the jobs that wait for a node, each as soon as there is room for it."""
+    basis, many, behind = basis_of(begin_s, run), many_of(run, hold), run.waiting.behind
+    job = behind[behind.size - 1]
+    while job != NO_JOB:
+        _keep_soonest(job, basis, many, run, hold)
+        job = behind[job]
+    for place in range(run.queue.length[0]):
+        _keep_soonest(run.queue.jobs[place], basis, many, run, hold)
+
+
+@fast
+def _keep_soonest(job: int, basis: Basis, many: Many, run: Run, hold: Hold) -> None:
+    """Keep room for a queued job; not for one that was never planned."""
+    if run.recorded.kept_cores[job] + run.recorded.kept_gpus[job] == 0.0:
+        return
+    latest_s = hold.asked[rows.LATEST_S, job]
+    hold.asked[rows.LATEST_S, job] = np.inf
+    take_soonest(basis, many, job, hold.found)
+    hold.asked[rows.LATEST_S, job] = latest_s
+    if hold.found[rows.WHY, job] != rows.NO_ZONE:
+        note_room(job, basis.now_s, run, hold)
 
 
 @fast

@@ -6,7 +6,7 @@ from greensched_policies.compiling.compiled import fast
 from greensched_policies.compiling.lending import lent_structure
 from greensched_simulator.arrays.heaps import push
 from greensched_simulator.engine.engine import next_asked
-from greensched_simulator.engine.holding.deciding import holds, let_go, plan_again
+from greensched_simulator.engine.holding.deciding import holds, let_go, plan_again, stays_held
 from greensched_simulator.engine.holding.hold import HELD, REPLANS, Hold, HoldTable, empty_hold
 from greensched_simulator.engine.queue.deciding import AGAIN, OVER, WHEN, place_by_rule
 from greensched_simulator.engine.queue.queueing import join
@@ -49,14 +49,16 @@ def _run_lent(run: Run, hold: Hold) -> None:
             for each in plan_again(now_s, run, hold):
                 _release(each, now_s, run, hold)
             _queue_next_replan(run, hold)
-        elif head != WHEN or not holds(job, now_s, run, hold):
+        elif head == WHEN and holds(job, now_s, run, hold):
+            continue
+        elif head == WHEN or not stays_held(job, now_s, run, hold):
             _release(job, now_s, run, hold)
 
 
 @fast
 def _release(job: int, now_s: float, run: Run, hold: Hold) -> None:
     """Let a job start now, or queue for a node; it may be one that a failure has stopped."""
-    if let_go(job, now_s, run, hold) or np.isnan(run.recorded.planned_s[job]):
+    if let_go(job, hold) or np.isnan(run.recorded.planned_s[job]):
         run.recorded.planned_s[job] = now_s
     if run.terms.discipline != OLDEST_FIT:
         join(run.queue, job)

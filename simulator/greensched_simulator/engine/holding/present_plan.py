@@ -5,6 +5,8 @@ one in the present slot. A job that was released but found no room counts nowher
 """
 
 from greensched_policies.compiling.compiled import fast, inlined
+from greensched_policies.encoding.slots import FULL
+from greensched_policies.kernel.starts import slots_of
 from greensched_policies.library.functions import EXPECTED, ZONE_EXPECTED
 from greensched_simulator.arrays.heaps import job_at, size_of
 from greensched_simulator.engine.execution.running import add_room
@@ -34,6 +36,25 @@ def give_room_back(job: int, now_s: float, run: Run) -> None:
     recorded.planned_zone[job] = max(recorded.planned_zone[job], 0)
     recorded.kept_cores[job] = recorded.kept_gpus[job] = 0.0
     recorded.kept_from_s[job] = recorded.kept_until_s[job] = now_s
+
+
+@fast
+def has_kept_room(job: int, begin_s: float, run: Run) -> bool:
+    """Return whether the plan has room for a held job that starts in the slot of `begin_s`.
+
+    Its own room is kept in the plan.
+    """
+    plan, recorded = run.plan, run.recorded
+    zone = recorded.planned_zone[job]
+    end_s = begin_s + run.estimates.runtime_s[job, zone]
+    first, last = slots_of(begin_s, end_s, run.terms.slot_s, plan.cores.shape[1])
+    for at in range(first, last):
+        if plan.cores[zone, at] > FULL * plan.capacity[zone]:
+            return False
+        if plan.gpus.shape[1] > 0 and recorded.kept_gpus[job] > 0.0:
+            if plan.gpus[zone, at] > plan.gpu_capacity[zone]:
+                return False
+    return True
 
 
 @fast
