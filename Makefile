@@ -174,6 +174,10 @@ bench-ledger: setup ## How fast the ledger takes decisions, and its memory, into
 bench-operator: setup ## Replans, memory, reviews and a whole held day of the operator, into build/bench/operator.json
 	@$(BIN)/python -m benchmarks.bench_operator $(ARGS)
 
+.PHONY: bench-when
+bench-when: setup ## Deadlines missed and carbon of every rule that chooses starts, into build/bench/when.json
+	@$(BIN)/python -m benchmarks.when $(ARGS)
+
 .PHONY: bench-house
 bench-house: setup ## Sizes of folders, files and functions, what stands twice, and the command line's weight
 	@$(BIN)/python -m benchmarks.house $(ARGS)

@@ -42,6 +42,7 @@ BENCHMARKS = [
         marks=(ENGINE, NEEDS_DATA, pytest.mark.bench),
         id="simulator",
     ),
+    pytest.param("when", "when-smallest.json", marks=ENGINE, id="when"),
 ]
 
 
