@@ -142,20 +142,24 @@ class Installation:
     users: str
     webhook_port: int
 
-    def upgrade(self, *arguments: str) -> None:
-        """Install or upgrade with mode enforce; no pods: the processes run here."""
+    def upgrade(self, *arguments: str, chart: str = "CHART") -> str:
+        """Install or upgrade with mode enforce; no pods: the processes run here.
+
+        Returns Helm's output.
+        """
         replicas = [
             part
             for process in ("controller", "webhook", "releaser")
             for part in ("--set", f"operator.{process}.replicas=0")
         ]
         result = self.helm(
-            *["upgrade", "--install", RELEASE, "CHART", "--namespace", self.namespace],
+            *["upgrade", "--install", RELEASE, chart, "--namespace", self.namespace],
             *["--create-namespace", *replicas, "--set", "policy.mode=enforce"],
             *["--set", f"operator.webhook.url=https://127.0.0.1:{self.webhook_port}/mutate"],
             *["--set", "extender.settings.zoneMap.berlin=ZZ-INST", *arguments],
         )
         assert result.returncode == 0, result.stderr
+        return result.stdout
 
     def environment(self, process: str, health_port: int) -> dict[str, str]:
         """Return the environment of a pod of the chart."""

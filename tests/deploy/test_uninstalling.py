@@ -6,15 +6,20 @@ import asyncio
 import itertools
 import json
 import shlex
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.end_to_end.last_release import unpack_last_release
+from greensched_testbed.errors import CannotBuildHere
 from greensched_testbed.nodes import EqualNodes, create_nodes, delete_nodes, wait_until_ready
 
 if TYPE_CHECKING:
@@ -24,6 +29,8 @@ pytestmark = [pytest.mark.helm, pytest.mark.controlplane]
 
 RELEASE = "greensched"
 EMERGENCY_RELEASE = "greensched-emergency-release"
+FORMERLY = "greensched-release-all"  # what release 0.1.0 called it
+WITHOUT_OPERATOR = ["--set", "operator.enabled=false"]
 PATIENCE_S = 60.0
 # kwok plays the hook's pod: it succeeds after that long, whatever its image.
 PLAYED = ["--set-string", r"operator.podAnnotations.greensched\.io/testbed-runtime=0.2s"]
@@ -49,17 +56,17 @@ def node(control_plane: ControlPlane) -> Iterator[None]:
     asyncio.run(withdraw(control_plane.access, names))
 
 
-def hold(installation: Installation, name: str) -> None:
+def hold(installation: Installation, name: str, mark: str = "latest_start") -> None:
     """Have a Job that is held, as the webhook leaves it."""
-    body = json.loads(installation.job(name, latest_start="2099-01-01T00:00:00Z"))
+    body = json.loads(installation.job(name, **{mark: "2099-01-01T00:00:00Z"}))
     body["spec"]["suspend"] = True
     made = installation.kubectl("create", "-f", "-", stdin=json.dumps(body))
     assert made.returncode == 0, made.stderr
 
 
-def switch(installation: Installation) -> dict[str, Any] | None:
+def switch(installation: Installation, name: str = EMERGENCY_RELEASE) -> dict[str, Any] | None:
     shown = installation.kubectl(
-        *["get", "configmap", EMERGENCY_RELEASE, "-n", installation.namespace, "-o", "json"]
+        *["get", "configmap", name, "-n", installation.namespace, "-o", "json"]
     )
     found: dict[str, Any] | None = json.loads(shown.stdout) if shown.returncode == 0 else None
     return found
@@ -121,7 +128,7 @@ def test_nothing_is_held_for_ever_by_an_upgrade_that_takes_the_operator_away(
     installation.wait_until(lambda: switch(installation) is None, "the switch is gone")
     time.sleep(1.0)  # until the webhook has seen it
     assert not any(created(installation, f"after-{each}") for each in range(10))
-    installation.upgrade("--set", "operator.enabled=false", "--timeout", "20s")
+    installation.upgrade(*WITHOUT_OPERATOR, "--timeout", "20s")
     installation.stop()
     shown = installation.kubectl("get", "jobs", "-n", installation.users, "-o", "json")
     held = [each["metadata"]["name"] for each in json.loads(shown.stdout)["items"]
@@ -151,20 +158,103 @@ def test_helm_runs_it_before_an_uninstall(installation: Installation) -> None:
     assert left.stdout == ""
 
 
+def has_run(installation: Installation) -> bool:
+    """Return whether a Job of the emergency release has completed."""
+    events = installation.kubectl(
+        *["get", "events", "-n", installation.namespace, "-o", "json"],
+        *["--field-selector", f"involvedObject.kind=Job,involvedObject.name={EMERGENCY_RELEASE}"],
+    )
+    return "Completed" in {each["reason"] for each in json.loads(events.stdout)["items"]}
+
+
+def is_gone(installation: Installation, account: str) -> bool:
+    shown = installation.kubectl("get", "serviceaccount", account, "-n", installation.namespace)
+    return "NotFound" in shown.stderr
+
+
 @pytest.mark.usefixtures("node")
 def test_helm_runs_it_before_an_upgrade_that_takes_the_operator_away(
     installation: Installation,
 ) -> None:
     installation.upgrade(*PLAYED)
-    installation.upgrade("--set", "operator.enabled=false", *PLAYED, "--timeout", "60s")
-    events = installation.kubectl(
-        *["get", "events", "-n", installation.namespace, "-o", "json"],
-        *["--field-selector", f"involvedObject.kind=Job,involvedObject.name={EMERGENCY_RELEASE}"],
+    installation.upgrade(*WITHOUT_OPERATOR, *PLAYED, "--timeout", "60s")
+    assert has_run(installation)
+    assert is_gone(installation, EMERGENCY_RELEASE)
+    installation.upgrade(*WITHOUT_OPERATOR, "--timeout", "20s")
+
+
+@pytest.fixture
+def last_release(
+    installation: Installation, repository: Path, tmp_path: Path
+) -> Iterator[Installation]:
+    """The chart of the last release instead of this one, with a Job that it holds."""
+    try:
+        unpack_last_release(repository, tmp_path / "last-release")
+    except CannotBuildHere as fault:
+        pytest.skip(str(fault))
+    chart = str(tmp_path / "last-release/deploy/helm/greensched")
+    uninstall(installation, "--no-hooks")
+    installation.upgrade("--set", "crds.install=false", *PLAYED, chart=chart)
+    hold(installation, "held-before", mark="hold_until")
+    yield installation
+    installation.kubectl("delete", "job", "held-before", "-n", installation.users)
+
+
+def planned_hooks(installation: Installation) -> dict[str, dict[str, Any]]:
+    """Return what an upgrade would create first if it takes the operator away, by kind."""
+    told = installation.upgrade(*WITHOUT_OPERATOR, "--dry-run=server", "--output", "json")
+    hooks = [each for each in json.loads(told)["hooks"] if "pre-upgrade" in each["events"]]
+    return {each["kind"]: yaml.safe_load(each["manifest"]) for each in hooks}
+
+
+def run_as_hook(installation: Installation, job: dict[str, Any]) -> str:
+    """Run a hook's container as its account, until it ends; return its output."""
+    pod = job["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    process = pod["serviceAccountName"].removeprefix(f"{RELEASE}-")
+    told = {each["name"]: each["value"] for each in container["env"] if "value" in each}
+    ended = subprocess.run(
+        [sys.executable, "-m", "greensched_operator", *container["args"]],
+        env={**installation.environment(process, 0), **told},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    reasons = {each["reason"] for each in json.loads(events.stdout)["items"]}
-    assert "Completed" in reasons
-    gone = installation.kubectl(
-        "get", "serviceaccount", EMERGENCY_RELEASE, "-n", installation.namespace
-    )
-    assert "NotFound" in gone.stderr
-    installation.upgrade("--set", "operator.enabled=false", "--timeout", "20s")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def test_what_the_last_release_held_is_started_by_an_upgrade_without_operator(
+    last_release: Installation,
+) -> None:
+    hooks = planned_hooks(last_release)
+    own = ("-n", last_release.namespace)
+    made = last_release.kubectl("create", *own, "-f", "-", stdin=json.dumps(hooks["ConfigMap"]))
+    assert made.returncode == 0, made.stderr
+    told = run_as_hook(last_release, hooks["Job"])
+    assert "released 1 held workloads; none is still held" in told
+    job = last_release.get("job", "held-before", last_release.users)
+    assert job["spec"]["suspend"] is False
+    for name in (FORMERLY, EMERGENCY_RELEASE):
+        made_now = switch(last_release, name)
+        assert made_now is not None
+        assert [each["name"] for each in made_now["metadata"]["ownerReferences"]] == [FORMERLY]
+
+
+@pytest.mark.usefixtures("node")
+def test_helm_runs_it_before_an_upgrade_from_the_last_release_too(
+    last_release: Installation,
+) -> None:
+    last_release.upgrade(*WITHOUT_OPERATOR, *PLAYED, "--timeout", "60s")
+    assert has_run(last_release)
+    assert is_gone(last_release, FORMERLY)
+    last_release.wait_until(lambda: switch(last_release, FORMERLY) is None, "the switch is gone")
+
+
+@pytest.mark.usefixtures("node")
+def test_an_upgrade_from_the_last_release_with_the_operator_runs_nothing_first(
+    last_release: Installation,
+) -> None:
+    last_release.upgrade(*PLAYED, "--timeout", "60s")
+    assert not has_run(last_release)
+    assert last_release.get("job", "held-before", last_release.users)["spec"]["suspend"] is True
