@@ -19,11 +19,17 @@ from typing import Any
 
 import pytest
 
+from greensched_core import labels
 from greensched_core.errors import BadInput
 from greensched_testbed.binaries import kueue_program
 from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.container_use import ContainerUse
-from greensched_testbed.end_to_end.foreign_cluster import KUBECONFIG, foreign_cluster
+from greensched_testbed.end_to_end.foreign_cluster import (
+    EXTENDER_IMAGE,
+    KUBECONFIG,
+    OPERATOR_IMAGE,
+    foreign_cluster,
+)
 from greensched_testbed.end_to_end.last_release import LastRelease
 from greensched_testbed.end_to_end.last_release import last_release as built_last_release
 from greensched_testbed.end_to_end.real_cluster import (
@@ -42,6 +48,7 @@ ROOT = Path(__file__).parents[2]
 
 _figures: dict[str, float | str] = {}  # for `make bench-real`
 _use: list[ContainerUse] = []
+_ends = {"skipped": 0, "ran": 0}  # tests of this folder
 _FIGURES = ROOT / "build/e2e/figures.json"
 
 
@@ -59,8 +66,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=others)
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Count the tests of this folder that ran, and those that were skipped."""
+    if report.nodeid.startswith("tests/e2e/"):
+        _ends["skipped"] += report.skipped
+        _ends["ran"] += report.when == "call" and not report.skipped
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail a run on a named cluster in which every test was skipped; it would look like success."""
+    if _nothing_ran(exitstatus):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _nothing_ran(exitstatus: int) -> bool:
+    is_silent = exitstatus == pytest.ExitCode.OK and _ends["skipped"] > 0 and _ends["ran"] == 0
+    return is_silent and bool(os.environ.get(KUBECONFIG))
+
+
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int) -> None:
     """Print and write the duration of each stage, and what was left behind."""
+    if _nothing_ran(exitstatus):
+        terminalreporter.write_line(
+            f"e2e: no test ran on the cluster that {KUBECONFIG} names; see why each was skipped",
+            red=True,
+        )
     for name, figure in _figures.items():
         text = f"{figure:.3g}" if isinstance(figure, float) else figure
         terminalreporter.write_line(f"e2e: {name}: {text}")
@@ -136,7 +166,10 @@ def _build_for(request: pytest.FixtureRequest) -> None:
 def release(cluster: ClusterAccess) -> Iterator[ChartRelease]:
     """Install the chart in mode enforce, wait until all is Ready, and publish two grids."""
     if not (cluster.can.extender_image and cluster.can.operator_image):
-        pytest.skip(f"{cluster.can.kind} has no images of ours")
+        pytest.skip(
+            f"{cluster.can.kind} has no images of ours; name them by {EXTENDER_IMAGE} and"
+            f" {OPERATOR_IMAGE}"
+        )
     made = install(cluster, ROOT / "deploy/helm/greensched")
     _figures["install_ready_s"] = made.install_s
     publish_grids(cluster)
@@ -172,16 +205,22 @@ def shell(cluster: ClusterAccess) -> str:
     return cluster.can.shell_image
 
 
-@pytest.fixture
-def two_zones(cluster: ClusterAccess) -> dict[str, str]:
-    """Return each node's grid zone; skip if there is only one, where no score decides."""
+@pytest.fixture(scope="session")
+def zones(cluster: ClusterAccess) -> dict[str, str]:
+    """Return each node's grid zone; skip without a node of the zone in which waiting saves."""
     nodes = json.loads(cluster.kubectl("get", "nodes", "--output", "json"))["items"]
     found = {each["metadata"]["name"]: each["metadata"]["labels"] for each in nodes}
-    zones = {
-        name: node_labels.get("greensched.io/grid-zone", "") for name, node_labels in found.items()
-    }
-    if not {CLEAN, DIRTY} <= set(zones.values()):
-        pytest.skip(f"{cluster.can.kind} has no nodes of both {CLEAN} and {DIRTY}")
+    by_node = {name: said.get(labels.GRID_ZONE, "") for name, said in found.items()}
+    if CLEAN not in by_node.values():
+        pytest.skip(f"{cluster.can.kind} has no node with the label {labels.GRID_ZONE}={CLEAN}")
+    return by_node
+
+
+@pytest.fixture
+def two_zones(cluster: ClusterAccess, zones: dict[str, str]) -> dict[str, str]:
+    """Return each node's grid zone; skip if there is only one, where no score decides."""
+    if DIRTY not in zones.values():
+        pytest.skip(f"{cluster.can.kind} has no node with the label {labels.GRID_ZONE}={DIRTY}")
     return zones
 
 
@@ -195,7 +234,9 @@ class EarlyWork:
 
 
 @pytest.fixture(scope="session")
-def early_work(cluster: ClusterAccess, release: ChartRelease) -> Iterator[EarlyWork]:
+def early_work(
+    cluster: ClusterAccess, release: ChartRelease, zones: dict[str, str]
+) -> Iterator[EarlyWork]:
     """Create a Job whose window opens in one to two minutes, and a CronJob that runs then."""
     if not cluster.can.shell_image:
         pytest.skip(f"{cluster.can.kind} has no image with a shell")

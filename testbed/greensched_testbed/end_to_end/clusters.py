@@ -61,6 +61,8 @@ class ClusterAccess:
     helm_program: Path
     home: Path  # for files of kubectl and Helm
     can: Capabilities
+    # Of a user's cluster: the user's own environment, for login plugins of the kubeconfig.
+    users_environment: Mapping[str, str] | None = None
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """Run kubectl and return its output; raise CommandFailed if it fails."""
@@ -128,11 +130,13 @@ class ClusterAccess:
         )
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of kubectl, Helm and `greensched`, without the user's settings."""
+        """Return the environment of kubectl, Helm and `greensched`, without settings of Helm.
+
+        Settings such as HELM_KUBECONTEXT would lead Helm to another cluster than kubectl.
+        """
         helm = {f"HELM_{part}_HOME": str(self.home / part) for part in ("CACHE", "CONFIG", "DATA")}
-        return {
-            "PATH": os.environ.get("PATH", os.defpath),
-            "HOME": str(self.home),
-            "KUBECONFIG": str(self.kubeconfig),
-            **helm,
-        }
+        kept = self.users_environment
+        if kept is None:
+            kept = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.home)}
+        others = {name: text for name, text in kept.items() if not name.startswith("HELM_")}
+        return {**others, "KUBECONFIG": str(self.kubeconfig), **helm}

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from greensched_testbed.end_to_end.foreign_cluster import KUBECONFIG
+from greensched_testbed.end_to_end.foreign_cluster import (
+    EXTENDER_IMAGE,
+    KUBECONFIG,
+    OPERATOR_IMAGE,
+)
 from greensched_testbed.requirements import IMAGES, NODES, missing
 
 ROOT = Path(__file__).parents[3]
@@ -51,3 +55,36 @@ def test_on_a_named_cluster_no_test_starts_nodes_of_this_machine(
         "test_an_engine_killed.py",
     }
     assert files & local == (set() if named else local)
+
+
+def kubectl_that(folder: Path, answers: str) -> str:
+    """Put kubectl and Helm of a cluster without objects into a folder; return the PATH."""
+    (folder / "kubeconfig").touch()
+    for name, script in (("kubectl", answers), ("helm", '[ "$1" != status ]')):
+        program = folder / name
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def test_a_run_that_skips_every_test_on_a_named_cluster_fails_and_says_why(tmp_path: Path) -> None:
+    path = kubectl_that(tmp_path, 'case "$*" in *mutating*) echo \'{"items": []}\';; esac')
+    ended = run_e2e(
+        *("tests/e2e/test_installed.py", "-rs"),
+        **{KUBECONFIG: str(tmp_path / "kubeconfig"), "PATH": path},
+    )
+    assert ended.returncode == 1, ended.stdout
+    assert f"name them by {EXTENDER_IMAGE} and {OPERATOR_IMAGE}" in ended.stdout
+    assert f"e2e: no test ran on the cluster that {KUBECONFIG} names" in ended.stdout
+
+
+def test_a_cluster_that_does_not_answer_is_one_message(tmp_path: Path) -> None:
+    path = kubectl_that(tmp_path, "echo connection refused >&2; exit 1")
+    ended = run_e2e(
+        "tests/e2e/test_installed.py",
+        **{KUBECONFIG: str(tmp_path / "kubeconfig"), "PATH": path},
+    )
+    assert ended.returncode == 1, ended.stdout
+    (told,) = (line for line in ended.stdout.splitlines() if "connection refused" in line)
+    assert "gave no answer that tests can use; check the kubeconfig, its login" in told
+    assert "Traceback" not in ended.stdout + ended.stderr
