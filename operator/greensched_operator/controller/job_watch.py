@@ -65,21 +65,21 @@ class JobWatch:
     def _trace(self) -> aiohttp.TraceConfig:
         """Return a trace that updates the watch's health from kopf's requests.
 
-        An open watch is alive: kopf ends it after 70 s without event or bookmark.
+        An open watch is alive: kopf ends it after 70 s without event or bookmark. Before, kopf asks
+        for the API's resources, for ever if it is refused: such a refusal counts too.
         """
         trace, loop = aiohttp.TraceConfig(), asyncio.get_running_loop()
 
         async def began(_: object, __: object, request: aiohttp.TraceRequestStartParams) -> None:
-            if request.url.path == self.path:
-                self.health.moved_at = self._clock.monotonic()
-                if self.health.lost_at is None:  # the earlier request has ended
-                    self.health.lost_at = self._clock.monotonic()
+            self.health.moved_at = self._clock.monotonic()
+            if request.url.path == self.path and self.health.lost_at is None:
+                self.health.lost_at = self._clock.monotonic()  # the earlier request has ended
 
         async def answered(_: object, __: object, request: aiohttp.TraceRequestEndParams) -> None:
-            if request.url.path != self.path:
-                return
             status = request.response.status
             self.health.status = None if status == 200 else status
+            if request.url.path != self.path:
+                return
             if status == 200 and "watch" in request.url.query:
                 self.health.lost_at, self.health.synced = None, True
             elif status == 200:
