@@ -99,7 +99,7 @@ class WebhookProcess:
             self._heartbeat_watch(),
             self._trust_watch(),
         ]
-        self._followed = ProcessWatches([*self._watches], settings.lease_duration_s, wall)
+        self.followed = ProcessWatches([*self._watches], settings.lease_duration_s, wall)
         self._webhook = Webhook(self.surroundings, self.metrics, clock)
         self.tasks = Tasks()
         self.serving: Server | None = None
@@ -137,6 +137,10 @@ class WebhookProcess:
             missing.append(SIGN_OF_LIFE)
         return f"waits for {', '.join(missing)}" if missing else ""
 
+    def alive(self) -> str:
+        """Return "" while all tasks run and no watch is stuck."""
+        return self.tasks.alive() or self.followed.stuck()
+
     async def run(self, stop: asyncio.Event) -> None:
         """Wait for a certificate, and serve until `stop` is set.
 
@@ -144,7 +148,7 @@ class WebhookProcess:
         """
         settings = self._settings
         self.health = server(
-            health_app(self.metrics.registry, self.tasks.alive, self.ready),
+            health_app(self.metrics.registry, self.alive, self.ready),
             settings.health_host,
             settings.health_port,
             refused=self.metrics.refused,
@@ -152,8 +156,8 @@ class WebhookProcess:
         with tempfile.TemporaryDirectory(prefix="greensched-webhook-") as folder:
             pair = self._pair = _PairSink(Path(folder))
             certificate = self._pair_watch(pair)
-            self._followed.begin(self.metrics.watch_age)
-            self._followed.follow(certificate)
+            self.followed.begin(self.metrics.watch_age)
+            self.followed.follow(certificate)
             watches = enumerate(self._watches)
             self.tasks.start({f"{each.path}-{place}": each.run() for place, each in watches})
             self.tasks.start({"certificate": certificate.run()})

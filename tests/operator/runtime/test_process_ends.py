@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Coroutine, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import structlog
 
 from greensched_core.errors import TaskEnded
 from greensched_core.lateness import say_when_late
+from greensched_core.watching import WatchHealth
 from greensched_operator.__main__ import PROCESSES, main
 from greensched_operator.controller.controller_process import ControllerProcess
 from greensched_operator.release.releaser import Releaser
@@ -23,6 +25,14 @@ from greensched_operator.webhook.webhook import WebhookProcess
 if TYPE_CHECKING:
     from greensched_testbed.controlplane import ControlPlane
     from tests.operator.conftest import Place
+
+
+@dataclass
+class OneWatch:
+    """A watch that a process follows."""
+
+    path: str
+    health: WatchHealth
 
 
 async def broken() -> None:
@@ -71,6 +81,17 @@ async def test_a_process_ends_when_one_of_its_tasks_has(place: Place, process: A
     async with asyncio.timeout(30):
         with pytest.raises(TaskEnded, match="bug"):
             await running
+
+
+@pytest.mark.parametrize("process", [WebhookProcess, Releaser])
+async def test_a_process_with_a_stuck_watch_is_not_alive(place: Place, process: Any) -> None:
+    made = process(place.settings, place.api, place.settings.clock)
+    watch = OneWatch("/api/v1/nodes", WatchHealth())
+    made.followed.begin(made.metrics.watch_age)
+    made.followed.follow(watch)
+    assert made.alive() == ""
+    watch.health.moved_at -= 601.0
+    assert made.alive() == "stuck watches: /api/v1/nodes"
 
 
 @pytest.mark.parametrize(("ends", "other"), [("health", "serving"), ("serving", "health")])
