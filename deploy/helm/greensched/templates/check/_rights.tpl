@@ -6,10 +6,11 @@ the name, not even the release's namespace. Helm 4 takes over an existing object
 {{- printf "%s-%s" (include "greensched.checkName" .) (printf "%s/%s" .Release.Namespace .Release.Name | sha256sum | trunc 8) -}}
 {{- end -}}
 
-{{- /* The rights that `helm test` checks: exactly the rules of rbac.yaml. */}}
+{{- /* The rights that `helm test` checks: the chart's own rules of all accounts, and one of the roles that
+Kubernetes has for its schedulers. */}}
 {{- define "greensched.checkRights" -}}
 {{- $grants := list -}}
-{{- $names := dict "controller" (include "greensched.controllerName" .) "webhook" (include "greensched.webhookName" .) "releaser" (include "greensched.releaserName" .) -}}
+{{- $names := dict "controller" (include "greensched.controllerName" .) "webhook" (include "greensched.webhookName" .) "releaser" (include "greensched.releaserName" .) "emergency-release" (include "greensched.emergencyReleaseName" .) "extender" (include "greensched.extenderName" .) -}}
 {{- range $process, $name := $names -}}
 {{- $context := dict "root" $ "switch" "greensched-emergency-release" "name" $name -}}
 {{- range $kind, $where := dict "ClusterRole" "" "Role" $.Release.Namespace -}}
@@ -17,13 +18,11 @@ the name, not even the release's namespace. Helm 4 takes over an existing object
 {{- $grants = append $grants (dict "account" $name "account_namespace" $.Release.Namespace "namespace" $where "rules" $rules) -}}
 {{- end -}}
 {{- end -}}
-{{- if not .Values.scheduler.extenderUrl -}}
-{{- $seen := list (dict "apiGroups" (list "") "resources" (list "nodes" "pods") "verbs" (list "list" "watch")) (dict "apiGroups" (list "batch") "resources" (list "jobs" "cronjobs") "verbs" (list "list" "watch")) (dict "apiGroups" (list "greensched.io") "resources" (list "gridsignals") "verbs" (list "list" "watch")) -}}
-{{- $grants = append $grants (dict "account" (include "greensched.extenderName" .) "account_namespace" .Release.Namespace "namespace" "" "rules" $seen) -}}
-{{- end -}}
 {{- if .Values.scheduler.replicas -}}
 {{- $binds := list (dict "apiGroups" (list "") "resources" (list "pods/binding") "verbs" (list "create")) -}}
-{{- $grants = append $grants (dict "account" (include "greensched.schedulerName" .) "account_namespace" .Release.Namespace "namespace" "" "rules" $binds) -}}
+{{- range $where, $rules := dict "" $binds .Release.Namespace (include "greensched.scheduler.Role" . | fromYamlArray) -}}
+{{- $grants = append $grants (dict "account" (include "greensched.schedulerName" $) "account_namespace" $.Release.Namespace "namespace" $where "rules" $rules) -}}
+{{- end -}}
 {{- end -}}
 {{- toJson $grants -}}
 {{- end -}}
