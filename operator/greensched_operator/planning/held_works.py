@@ -240,7 +240,9 @@ class HeldWorks:
         if self._was_released_by_others(work):
             self.news.released.append(work)
         self._end_wait(work)
-        if (planned := self.planned.get(work.uid)) is not None and not work.is_stopped:
+        if work.is_stopped:
+            self.queue.drop(work.uid)
+        elif (planned := self.planned.get(work.uid)) is not None:
             self.queue.put(planned)
         self._forget(work.uid)
         if work.is_marked and not work.is_barred:

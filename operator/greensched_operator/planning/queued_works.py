@@ -25,9 +25,13 @@ class QueuedWorks:
     def without(self, owners: Container[str]) -> tuple[Planned, ...]:
         """Return the plans of work without pods on nodes, and forget the rest.
 
-        `owners` are the uids of all that has pods there.
+        `owners` are the uids of all that has pods there. A Kueue Workload's pods belong to its Job.
         """
-        self._plans = {uid: one for uid, one in self._plans.items() if uid not in owners}
+        self._plans = {
+            uid: one
+            for uid, one in self._plans.items()
+            if one.waiting.work.runs_as.uid not in owners
+        }
         return tuple(self._plans.values())
 
     def replace(self, plans: Iterable[Planned]) -> None:

@@ -11,10 +11,12 @@ from greensched_core import labels
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.holding.judging import MayWait, judge
 from greensched_operator.objects.release_patch import ReleaseReason
+from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.outlooks import SLOT_S, slot_begin
 from greensched_operator.planning.plan_words import late_chance, why_held
+from greensched_operator.planning.queued_works import QueuedWorks
 from greensched_operator.planning.start_planning import (
     Planned,
     Situation,
@@ -95,16 +97,44 @@ def test_what_has_no_room_loses_its_plan_but_not_its_latest_start() -> None:
     assert found.reason is ReleaseReason.LATEST_START
 
 
-def test_released_work_keeps_its_room_until_it_has_a_pod_on_a_node() -> None:
-    one = planned(waiting(), situation(FULL_FOR_2_H))
+def released(one: Planned) -> tuple[HeldWorks, Work]:
+    """Return works in which planned work was released, and the work as the watch then shows it."""
     works, work = works_with(one), one.waiting.work
     [release] = works.judged(rules(ENFORCING), one.start_s, 1.0)
     works.sent(release, 1.0)
-    started = {labels.RELEASED_AT: format_timestamp(round(one.start_s))}
-    works.put(replace(work, is_stopped=False, annotations={**work.annotations, **started}))
+    written = {labels.RELEASED_AT: format_timestamp(round(one.start_s))}
+    started = replace(work, is_stopped=False, annotations={**work.annotations, **written})
+    works.put(started)
+    return works, started
+
+
+def test_released_work_keeps_its_room_until_it_has_a_pod_on_a_node() -> None:
+    works, work = released(planned(waiting(), situation(FULL_FOR_2_H)))
     assert len(works.queue.without(frozenset())) == 1
     assert works.queue.without({work.uid}) == ()
     assert len(works.queue) == 0
+
+
+@pytest.mark.parametrize("change", [
+    pytest.param({"is_stopped": True}, id="its-user-suspends-it"),
+    pytest.param({"is_finished": True}, id="it-has-ended"),
+    pytest.param({"is_leaving": True}, id="it-is-deleted"),
+])  # fmt: skip
+def test_queued_work_that_no_longer_wants_a_node_gives_its_room_back(
+    change: dict[str, bool],
+) -> None:
+    works, work = released(planned(waiting(), situation(FULL_FOR_2_H)))
+    works.put(replace(work, **change))  # type: ignore[arg-type]
+    assert len(works.queue) == 0
+
+
+def test_the_pods_of_a_kueue_workload_are_those_of_its_job() -> None:
+    one = planned(waiting(), situation(FULL_FOR_2_H))
+    job = replace(one.waiting.work, uid="its-job")
+    queue = QueuedWorks()
+    queue.put(replace(one, waiting=replace(one.waiting, work=replace(one.waiting.work, job=job))))
+    assert len(queue.without({one.waiting.work.uid})) == 1
+    assert queue.without({"its-job"}) == ()
 
 
 def test_queued_work_is_planned_anew_in_the_order_of_its_releases() -> None:
