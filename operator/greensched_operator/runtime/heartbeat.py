@@ -54,7 +54,8 @@ class LeaseHeartbeat:
     """The heartbeats in one Lease; a sink for `greensched_core.watching.Watch`.
 
     A Lease that existed before the first list may belong to a dead process. Only a change that
-    arrives afterwards counts as a heartbeat.
+    arrives afterwards counts as a heartbeat. One that a later list finds may be as old as the last
+    look, and counts from then: its process may have died since.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -62,7 +63,8 @@ class LeaseHeartbeat:
         self._last: Lease | None = None
         self._heard_at: float | None = None
         self._listens_since: float | None = None  # when the first list ended
-        self._is_listed = False
+        self._looked_at: float | None = None  # when the last list ended or a change arrived
+        self._is_listing = self._is_listed = False
 
     @property
     def is_heard(self) -> bool:
@@ -78,21 +80,24 @@ class LeaseHeartbeat:
 
     def list_began(self) -> None:
         """Begin a list of one Lease or none."""
-        self._is_listed = False
+        self._is_listing, self._is_listed = True, False
 
     def list_ended(self) -> None:
         """End the list; without a Lease in it there is no heartbeat."""
         if not self._is_listed:
             self._forget()
+        self._is_listing, self._looked_at = False, self._monotonic()
         if self._listens_since is None:
-            self._listens_since = self._monotonic()
+            self._listens_since = self._looked_at
 
     def upsert(self, item: Lease) -> None:
         """Take a Lease that exists or has changed."""
         self._is_listed = True
         before, self._last = self._last, item
+        if not self._is_listing:
+            self._looked_at = self._monotonic()
         if item != before and self._listens_since is not None:
-            self._heard_at = self._monotonic()
+            self._heard_at = self._looked_at
 
     def remove(self, item: Lease) -> None:
         """Forget a Lease that was deleted."""

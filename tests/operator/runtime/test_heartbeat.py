@@ -68,10 +68,21 @@ def test_a_lease_that_is_made_while_we_listen_is_a_sign_of_life() -> None:
     assert pulse.is_heard
 
 
-def test_a_word_that_came_between_two_lists_counts() -> None:
-    pulse = listening(ManualClock(), word("2026-01-01T00:00:00Z"))
+@pytest.mark.parametrize(
+    ("gap_s", "is_heard"),
+    [
+        pytest.param(HEARD_WITHIN_S - 0.1, True, id="it-is-less-than-a-minute-old"),
+        pytest.param(HEARD_WITHIN_S, False, id="its-process-may-have-died-a-minute-ago"),
+    ],
+)
+def test_a_word_that_a_list_finds_is_as_old_as_our_last_look(gap_s: float, is_heard: bool) -> None:
+    clock = ManualClock()
+    pulse = listening(clock, word("2026-01-01T00:00:00Z"))
+    clock.advance(gap_s)
     hear_list(pulse, word("2026-01-01T00:00:05Z"))
-    assert pulse.is_heard
+    assert pulse.is_heard is is_heard
+    pulse.upsert(decode_lease(word("2026-01-01T00:00:10Z")))
+    assert pulse.is_heard, "a change while we watch is fresh"
 
 
 @pytest.mark.parametrize("end", ["deleted", "not-listed"])

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from greensched_core import labels
 from greensched_core.custom_resources.policy_lookup import PolicyOrigin
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
+from greensched_operator.holding.holding import margin_s
 from greensched_operator.objects.cron_jobs import read_cron_job
-from greensched_operator.objects.green_policy import GreenPolicy, Mode, Resolved
+from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Mode, Resolved
 from greensched_operator.objects.queue_gate import GATED_BY, KUEUE_QUEUE
 from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.webhook.admission import (
@@ -84,7 +85,8 @@ def test_what_may_wait_is_stopped_with_its_latest_start(kind: WorkKind) -> None:
     item = arriving(kind=kind)
     made = patched(item, verdict_on(item))
     said = made["metadata"]["annotations"]
-    assert parse_timestamp(said[labels.LATEST_START]) == NOW_S + 5 * HOUR_S - 360.0
+    spare_s = margin_s(BUILT_IN, HOUR_S, BUILT_IN.runtime_error)
+    assert parse_timestamp(said[labels.LATEST_START]) == round(NOW_S + 5 * HOUR_S - spare_s)
     assert said[labels.HELD_AT] == format_timestamp(NOW_S)
     if kind == WorkKind.JOB:
         assert made["spec"]["suspend"] is True

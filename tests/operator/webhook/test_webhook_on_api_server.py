@@ -13,6 +13,8 @@ from greensched_core import labels
 from greensched_core.api_paths import CONFIGURATIONS
 from greensched_core.clock import WallClock
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
+from greensched_operator.holding.holding import margin_s
+from greensched_operator.objects.green_policy import BUILT_IN
 from greensched_operator.webhook.certificate_controller import CertificateController
 from greensched_operator.webhook.webhook import WebhookProcess
 from tests.operator.conftest import webhook_configuration
@@ -33,7 +35,8 @@ async def test_a_job_with_a_deadline_arrives_suspended_with_its_latest_start(pla
         made = await place.create_job("train", deadline="6h", runtime="1h")
     assert made["spec"]["suspend"] is True
     latest_s = parse_timestamp(said(made)[labels.LATEST_START])
-    assert latest_s == pytest.approx(before_s + 5 * 3600 - 360, abs=5.0)  # a tenth for safety
+    spare_s = margin_s(BUILT_IN, 3600.0, BUILT_IN.runtime_error)
+    assert latest_s == pytest.approx(before_s + 5 * 3600 - spare_s, abs=5.0)
 
 
 async def test_a_pod_with_a_delay_arrives_behind_our_gate(place: Place) -> None:
