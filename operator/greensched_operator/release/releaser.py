@@ -43,7 +43,11 @@ log = structlog.get_logger()
 
 LOOKS_EVERY_S = 1.0
 _MOST_LOGGED = 5
-_AT_ONCE = 8  # patches in flight: the latest go first, and the API server is not flooded
+# Patches in flight: the latest go first, and the API server is not flooded. A namespace whose
+# patches hang, as with an admission webhook that is away, leaves slots to the others.
+_AT_ONCE = 64
+_OF_A_NAMESPACE = 8
+Due = list[tuple[HeldObject, ReleaseReason]]
 
 
 class _Annotations(msgspec.Struct):
@@ -177,6 +181,9 @@ class Releaser:
         self.metrics = ReleaserMetrics()
         self.jobs, self.pods = HeldObjects(WorkKind.JOB), HeldObjects(WorkKind.POD)
         self.workloads = HeldWorkloads(client)
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._in_work: set[str] = set()  # namespaces
+        self._faults: list[str] = []  # since the last look
         self._emergency = watched.Objects[watched.EmergencyConfigMap]()
         self._watches = (
             Watch(client, JOBS, decode_stopped, self.jobs, clock),
@@ -196,7 +203,7 @@ class Releaser:
         self._heartbeat = Heartbeat(lease, self.followed.sees)
         self.tasks = Tasks()
 
-    def due(self) -> list[tuple[HeldObject, ReleaseReason]]:
+    def due(self) -> Due:
         """Return the objects to start now, the most overdue first."""
         held = sorted((*self.jobs, *self.pods, *self.workloads), key=lambda each: each.until_s)
         if len(self._emergency):
@@ -204,22 +211,37 @@ class Releaser:
         past_s = self._clock.now() - self._settings.releaser_grace_s
         return [(each, ReleaseReason.RELEASER) for each in held if each.until_s <= past_s]
 
-    async def release_due(self) -> None:
-        """Start all due work; the next look tries again what the API server refuses."""
+    def release_due(self, passes: asyncio.TaskGroup) -> None:
+        """Begin a pass over the due work of each namespace whose last pass has ended.
+
+        The next pass tries again what the API server refuses.
+        """
         self.metrics.held.set(len(self.jobs) + len(self.pods) + sum(1 for _ in self.workloads))
-        slots = asyncio.Semaphore(_AT_ONCE)
+        self._log_faults()
+        by_namespace: dict[str, Due] = {}
+        for held, reason in self.due():
+            if held.namespace not in self._in_work:
+                by_namespace.setdefault(held.namespace, []).append((held, reason))
+        self._in_work |= by_namespace.keys()
+        for namespace, due in by_namespace.items():
+            passes.create_task(self._release_in(namespace, due))
 
-        async def release(held: HeldObject, reason: ReleaseReason) -> str:
-            async with slots:
-                return await self._release(held, reason)
+    async def _release_in(self, namespace: str, due: Due) -> None:
+        slots = asyncio.Semaphore(_OF_A_NAMESPACE)
 
-        results = await asyncio.gather(*(release(*each) for each in self.due()))
-        if faults := [fault for fault in results if fault]:  # one line, even for thousands
-            log.warning(
-                "due workloads could not be started; trying again",
-                workloads=len(faults),
-                first=faults[:_MOST_LOGGED],
-            )
+        async def release(held: HeldObject, reason: ReleaseReason) -> None:
+            async with slots, self._slots:
+                if fault := await self._release(held, reason):
+                    self._faults.append(fault)
+
+        await asyncio.gather(*(release(*each) for each in due))
+        self._in_work.discard(namespace)
+
+    def _log_faults(self) -> None:
+        faults, self._faults = self._faults, []
+        if faults:  # one line, even for thousands
+            told, first = "due workloads could not be started; trying again", faults[:_MOST_LOGGED]
+            log.warning(told, workloads=len(faults), first=first)
 
     async def _release(self, held: HeldObject, reason: ReleaseReason) -> str:
         """Start an object; return "", or why it could not be started."""
@@ -238,9 +260,10 @@ class Releaser:
         return ""
 
     async def _keep_looking(self) -> None:
-        while True:
-            await self.release_due()
-            await asyncio.sleep(LOOKS_EVERY_S)
+        async with asyncio.TaskGroup() as passes:
+            while True:
+                self.release_due(passes)
+                await asyncio.sleep(LOOKS_EVERY_S)
 
     def ready(self) -> str:
         """Return "" while the releaser sees held work and the emergency release."""

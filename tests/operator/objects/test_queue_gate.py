@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from typing import Any
@@ -189,7 +190,8 @@ async def test_operator_and_releaser_send_the_same_patch() -> None:
     releaser = Releaser(OperatorSettings(), client, clock)
     item = stored(annotations=marks(deadline="6h") | OURS, queue="b")
     releaser.jobs.upsert(decode_stopped(json.dumps(item)))
-    await releaser.release_due()
+    async with asyncio.TaskGroup() as passes:
+        releaser.release_due(passes)
     assert sent[0] == sent[1]
     assert sent[0][:2] == ("/apis/batch/v1/namespaces/team/jobs/train", JSON_PATCH)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -79,7 +80,8 @@ def test_the_most_overdue_goes_first() -> None:
 @pytest.mark.parametrize("status", [404, 409, 422, 500, 503])
 async def test_what_is_refused_is_tried_again(status: int) -> None:
     found = releaser(refused(status), ManualClock(NOW_S + 1e6), stored())
-    await found.release_due()
+    async with asyncio.TaskGroup() as passes:
+        found.release_due(passes)
     assert [held.name for held, _ in found.due()] == ["train"]
 
 

@@ -87,7 +87,8 @@ async def test_what_arrives_suspended_stays_its_owners_and_a_copy_of_held_work_i
         made = await place.create(place.jobs, theirs)
         anew = await place.create(place.jobs, copied)
         await place.until(lambda: _synced(releaser), "the releaser sees")
-        await releaser.release_due()
+        async with asyncio.TaskGroup() as passes:
+            releaser.release_due(passes)
         kept = [await place.get(f"{place.jobs}/{name}") for name in ("theirs", "copy")]
     assert set(said(made)) == {labels.DEADLINE}
     assert said(anew)[labels.LATEST_START] > "2026-01-01T00:00:00Z"
@@ -156,7 +157,8 @@ async def test_the_releaser_leaves_what_may_wait(place: Place) -> None:
         assert [each.name for each in releaser.jobs if each.namespace == place.namespace] == [
             "early"
         ]
-        await releaser.release_due()
+        async with asyncio.TaskGroup() as passes:
+            releaser.release_due(passes)
     assert (await place.get(f"{place.jobs}/early"))["spec"]["suspend"] is True
 
 
