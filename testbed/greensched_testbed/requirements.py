@@ -38,7 +38,9 @@ def missing(*needs: Mapping[str, str]) -> tuple[str, ...]:
     if sys.platform != "linux":
         return ("Linux",)
     mounts = Path("/proc/self/mounts").read_text()
-    gaps = missing_rights(os.geteuid(), effective_capabilities(), may_make_cgroups(mounts))
+    gaps = missing_rights(
+        os.geteuid(), effective_capabilities(), may_make_cgroups(mounts), is_crowded(Path(_CGROUPS))
+    )
     packages = {
         package for need in needs for name, package in need.items() if shutil.which(name) is None
     }
@@ -47,12 +49,18 @@ def missing(*needs: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(gaps)
 
 
-def missing_rights(user_id: int, capabilities: int, has_cgroups: bool) -> list[str]:
+def missing_rights(
+    user_id: int, capabilities: int, has_cgroups: bool, is_crowded: bool = False
+) -> list[str]:
     """Describe the rights that are missing; `capabilities` has a bit for each."""
     if user_id != 0:
         return ["root"]
     gaps = [name for name, bit in _CAPABILITIES.items() if not capabilities >> bit & 1]
-    return gaps if has_cgroups else [*gaps, f"cgroups that can be written at {_CGROUPS}"]
+    if not has_cgroups:
+        gaps.append(f"cgroups that can be written at {_CGROUPS}")
+    elif is_crowded:
+        gaps.append(f"a root of cgroups at {_CGROUPS} that is the machine's or has no processes")
+    return gaps
 
 
 def effective_capabilities() -> int:
@@ -71,6 +79,20 @@ def may_make_cgroups(mounts: str) -> bool:
         if kind in ("cgroup", "cgroup2") and place.startswith(_CGROUPS)
     ]
     return bool(found) and all("rw" in options for options in found)
+
+
+def is_crowded(root: Path) -> bool:
+    """Return whether a root of cgroups (version 2) has processes and so enables no controllers.
+
+    The kernel exempts only the machine's own root, not that of a container (EBUSY).
+    """
+    if not (root / "cgroup.type").exists():  # as in the machine's own root, and in version 1
+        return False
+    there, passed_on, processes = (
+        set((root / f"cgroup.{name}").read_text().split())
+        for name in ("controllers", "subtree_control", "procs")
+    )
+    return bool(there - passed_on) and bool(processes)
 
 
 def require_nodes() -> None:

@@ -9,6 +9,7 @@ from greensched_testbed.requirements import (
     IMAGES,
     NODES,
     CannotRunNodes,
+    is_crowded,
     may_make_cgroups,
     missing,
     missing_rights,
@@ -52,6 +53,29 @@ def test_rights_that_root_lacks_are_named(
 )  # fmt: skip
 def test_cgroups_that_are_mounted_read_only_do_not_count(mounts: str, may: bool) -> None:
     assert may_make_cgroups(mounts) is may
+
+
+@pytest.mark.parametrize(
+    ("is_machines", "passed_on", "processes", "refuses"),
+    [
+        pytest.param(True, "", "1\n2\n", False, id="the-machines-own"),
+        pytest.param(False, "", "1\n2\n", True, id="a-containers-with-processes"),
+        pytest.param(False, "", "", False, id="a-containers-without"),
+        pytest.param(False, "cpu memory", "1\n", False, id="all-are-passed-on-already"),
+    ],
+)
+def test_a_containers_root_of_cgroups_with_processes_passes_no_controllers_on(
+    tmp_path: Path, is_machines: bool, passed_on: str, processes: str, refuses: bool
+) -> None:
+    files = {"controllers": "cpu memory\n", "subtree_control": passed_on, "procs": processes}
+    for name, text in (files if is_machines else {**files, "type": "domain\n"}).items():
+        (tmp_path / f"cgroup.{name}").write_text(text)
+    assert is_crowded(tmp_path) is refuses
+
+
+def test_a_crowded_root_of_cgroups_is_named() -> None:
+    (told,) = missing_rights(0, ALL, True, is_crowded=True)
+    assert told.startswith("a root of cgroups at /sys/fs/cgroup that is the machine's or has no")
 
 
 def test_a_process_without_capabilities_has_none() -> None:
