@@ -70,7 +70,8 @@ def choose(slots: SlotColumns, zones: Integers, cost: Floats, terms: Terms) -> C
     saving = _saved_share(weighted, soonest, place) if place > 0 else 0.0
     if place > 0 and not best.is_now_too_dirty and has_thresholds and not _is_worth(saving, terms):
         place, why, saving = 0, SAVES_TOO_LITTLE, 0.0
-    expected = place if place > 0 else soonest  # work that starts now runs when there is room
+    # Work that starts now runs when there is room.
+    expected = soonest if place == 0 and has_thresholds else place
     if terms.waits_for_room and expected > place and _starts_differ(weighted, terms):
         place, why = expected, NO_ROOM
     lacks_room = place == 0 and has_thresholds and _lacks_room(busiest, weighted, terms)
