@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -121,10 +122,10 @@ def test_released_work_keeps_its_room_until_it_has_a_pod_on_a_node() -> None:
     pytest.param({"is_leaving": True}, id="it-is-deleted"),
 ])  # fmt: skip
 def test_queued_work_that_no_longer_wants_a_node_gives_its_room_back(
-    change: dict[str, bool],
+    change: dict[str, Any],
 ) -> None:
     works, work = released(planned(waiting(), situation(FULL_FOR_2_H)))
-    works.put(replace(work, **change))  # type: ignore[arg-type]
+    works.put(replace(work, **change))
     assert len(works.queue) == 0
 
 
