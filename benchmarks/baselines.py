@@ -6,7 +6,7 @@ The text above the page's marker stays; the tables below it are rewritten.
 import argparse
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from greensched_simulator.results.comparison import (
 )
 from greensched_simulator.results.tables import changed_cell, losses
 from greensched_simulator.runs.outcome import Outcome
+from greensched_simulator.scenario.model import Scenario
 from greensched_simulator.world.scenario_loading import load_scenario
 
 PAGE = ROOT / "docs/baselines.md"
@@ -58,7 +59,13 @@ def main() -> None:
 
 def _run(name: str, named: str, seed_count: int) -> Results:
     scenario = load_scenario(GALLERY / f"{name}.yaml")
-    policies = policies_named(named, scenario.able)
+    return results_of(name, scenario, policies_named(named, scenario.able), seed_count)
+
+
+def results_of(
+    name: str, scenario: Scenario, policies: Sequence[Policy], seed_count: int
+) -> Results:
+    """Return the outcomes of all runs, against the usual baseline; print the name at each seed."""
     seeds = tuple(range(1, seed_count + 1))
     outcomes: dict[Policy, list[Outcome]] = {policy: [] for policy in policies}
     for done in compare(scenario, policies, seeds, lambda policy, seed: None):
@@ -66,7 +73,7 @@ def _run(name: str, named: str, seed_count: int) -> Results:
             outcomes[policy].append(outcome)
         print(f"{name}: seed {done.world.seed}", flush=True)
     return Results(
-        policies,
+        tuple(policies),
         policy_named(BASELINE),
         seeds,
         {key: tuple(each) for key, each in outcomes.items()},

@@ -9,11 +9,11 @@ import argparse
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.baselines import DATA, GALLERY, results_of
 from benchmarks.bench_cluster import machine
 from benchmarks.command_line import ROOT, parse, result_file, write_json
 from greensched_policies.rules.names import WHEN_NAMES
@@ -23,7 +23,6 @@ from greensched_simulator.results.comparison import (
     CARBON,
     COST,
     Results,
-    compare,
     difference,
     does_less,
     interval,
@@ -33,8 +32,6 @@ from greensched_simulator.scenario.file import read_document
 from greensched_simulator.scenario.model import Scenario
 from greensched_simulator.world.scenario_loading import parse_scenario
 
-GALLERY = ROOT / "examples/scenarios"
-DATA = Path(os.environ.get("GREENSCHED_DATA") or ROOT.parent / "shared" / "data")
 DEFAULT_POLICY = ROOT / "benchmarks/default-policy.yaml"
 ON_REAL_GRIDS = "pai-on-real-grids"  # its cluster and slack are those of all traces
 THRESHOLD = "clean-threshold"
@@ -43,7 +40,7 @@ LOADS = (0.6, 0.7, 0.8, 0.9, 0.95)
 _MODERATE = 0.8  # the highest load at which deadlines can be promised
 _ESTIMATE_ERROR, _FORECAST_ERROR = 0.2, 0.1
 _SEEDS = 5
-_SMALLEST = {"scenarios": ["one-solar-grid"], "rules": ["clean-threshold"], "seeds": 2}
+_SMALLEST = {"scenarios": ["one-solar-grid"], "rules": [], "seeds": 2}
 
 
 class RealTrace(NamedTuple):
@@ -75,21 +72,23 @@ def main() -> None:
     """Run every case, with `--smallest` one of them, and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scenarios", nargs="*", help="only these, such as one-solar-grid pai-0.8")
-    parser.add_argument("--rules", nargs="*", help="only these beside the default policy")
+    parser.add_argument("--rules", nargs="*", help=f"only these, beside {THRESHOLD}")
     parser.add_argument("--seeds", type=int)
     parser.set_defaults(rules=WHEN_NAMES, seeds=_SEEDS)
     given = parse(parser, _SMALLEST)
     warnings.simplefilter("ignore")
-    policies = [policy_named(GREEN_POLICY), policy_named(BASELINE)]
-    policies += [policy_named(rule) for rule in given.rules]
+    os.environ.setdefault("GREENSCHED_DATA", str(DATA))
+    named = [GREEN_POLICY, BASELINE, *dict.fromkeys((THRESHOLD, *given.rules))]
+    policies = [policy_named(each) for each in named]
     found: dict[str, dict[str, Any]] = {}
     for name, case in cases(given.scenarios):
-        found[name] = _row(case, _results(case.scenario, policies, given.seeds))
+        found[name] = _row(case, results_of(name, case.scenario, policies, given.seeds))
         _print(name, found[name])
     figures: dict[str, Any] = {"machine": machine(), "seeds": given.seeds, "scenarios": found}
-    figures |= summary(found)
+    totals = summary(found)
+    figures |= totals
     print()
-    for key, value in summary(found).items():
+    for key, value in totals.items():
         print(f"{key}: {value:.2f}" if isinstance(value, float) else f"{key}: {value}")
     write_json(result_file("when", given), figures)
 
@@ -103,8 +102,7 @@ def cases(only: Sequence[str] | None = None) -> Iterator[tuple[str, Case]]:
     for name, content in documents.items():
         if only is None or name in only:
             load = content["workload"].get("load")
-            variables = {"GREENSCHED_DATA": str(DATA)}
-            yield name, Case(parse_scenario(content, GALLERY, variables), load)
+            yield name, Case(parse_scenario(content, GALLERY, os.environ), load)
 
 
 def _documents() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -152,16 +150,6 @@ def _with_errors(content: dict[str, Any]) -> dict[str, Any]:
     for grid in content["grids"].values():
         grid["forecast_error"] = _FORECAST_ERROR
     return content
-
-
-def _results(scenario: Scenario, policies: Sequence[Policy], seed_count: int) -> Results:
-    seeds = tuple(range(1, seed_count + 1))
-    rounds = list(compare(scenario, policies, seeds, lambda policy, seed: None))
-    outcomes: dict[Policy, tuple[Outcome, ...]] = {
-        policy: tuple(done.outcomes[place] for done in rounds)
-        for place, policy in enumerate(policies)
-    }
-    return Results(tuple(policies), policy_named(BASELINE), seeds, outcomes)
 
 
 def _row(case: Case, results: Results) -> dict[str, Any]:

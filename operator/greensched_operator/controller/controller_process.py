@@ -48,7 +48,7 @@ from greensched_operator.objects.job_power_profile import JobPowerProfile, Parse
 from greensched_operator.objects.placed_pods import PlacedPod
 from greensched_operator.planning import cluster_state
 from greensched_operator.planning.budgets import LONGEST_PERIOD_S, Budgets
-from greensched_operator.planning.cluster_state import ClusterNodes, RunningPods
+from greensched_operator.planning.cluster_state import ClusterNodes, RunningPod, RunningPods
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.outlooks import outlooks_of
 from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
@@ -188,18 +188,18 @@ class ControllerProcess:
         """Return the current input of planning."""
         settings, now_s = self._settings, self._clock.now()
         zones = tuple(self.nodes.zones()) or _NO_ZONES
-        names = [zone.name for zone in zones]
+        names, pods = [zone.name for zone in zones], list(self.pods)
         return Situation(
             now_s=now_s,
             zones=zones,
             outlooks=outlooks_of(self.signals, names, now_s, settings.horizon_s),
-            running=tuple(self._running(names)),
+            running=tuple(self._running(names, pods)),
             earlier_plans=tuple(earlier_plans),
             zones_for=self._zones_for,
             when_for=partial(self._when_for, self.nodes.mean_memory_bytes()),
             opens_s=partial(self._opens_s, now_s),
             jitter_s=settings.release_jitter_s,
-            queued=self.works.queue.without({pod.owner for pod in self.pods}),
+            queued=self.works.queue.without({pod.owner for pod in pods}),
         )
 
     def _when_for(self, mean_memory_bytes: float, waiting: MayWait) -> WhenPolicy:
@@ -223,10 +223,10 @@ class ControllerProcess:
                 reason=str(fault),
             )
 
-    def _running(self, zones: Sequence[str]) -> list[Running]:
+    def _running(self, zones: Sequence[str], pods: Sequence[RunningPod]) -> list[Running]:
         places = {name: place for place, name in enumerate(zones)}
         found = []
-        for pod in self.pods:
+        for pod in pods:
             place = places.get(self.nodes.zone_of(pod.node) or "")
             if place is not None:
                 found.append(Running(place, pod.until_s, pod.cpu_cores, pod.gpus))

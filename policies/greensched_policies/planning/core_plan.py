@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from greensched_policies.costs.cost import Floats
-from greensched_policies.encoding.slots import FULL
+from greensched_policies.planning.held_start import has_room
 
 
 class CorePlan:
@@ -48,13 +48,13 @@ class CorePlan:
             self.gpus[zone, first:last] += gpus
 
     def has_room(self, zone: int, begin_s: float, end_s: float, *, with_gpus: bool) -> bool:
-        """Return whether a zone has room for the cores and GPUs that are kept: see `FULL`."""
+        """Return whether a zone has room for the cores that are kept then, and GPUs if asked."""
         first, last = self._slots_of(begin_s, end_s)
-        if self.cores[zone, first:last].max() > FULL * self.capacity[zone]:
-            return False
-        if not with_gpus or not self.gpus.size:
-            return True
-        return bool(self.gpus[zone, first:last].max() <= self.gpu_capacity[zone])
+        cores, gpus = (
+            self.cores[zone, first:last],
+            self.gpus[zone, first : last if with_gpus else first],
+        )
+        return has_room(cores, self.capacity[zone], gpus, self.gpu_capacity[zone])
 
     def _slots_of(self, begin_s: float, end_s: float) -> tuple[int, int]:
         """Return the first slot that an interval touches, and the one after its last."""

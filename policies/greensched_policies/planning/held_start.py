@@ -1,4 +1,4 @@
-"""When held work is released after its start was chosen, and how much work is held at all.
+"""When held work is released after its start was chosen, if there is room, and how much is held.
 
 Functions of numbers and arrays: the operator calls them, and the simulator's engine compiles them.
 """
@@ -8,6 +8,7 @@ import zlib
 import numpy as np
 
 from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.encoding.slots import FULL
 
 
 def jitter_s(name: str, most_s: float, slot_s: float) -> float:
@@ -28,6 +29,16 @@ def release_s(chosen_s: float, kept_s: float, delay_s: float, now_s: float, slot
     if 0.0 <= kept_s - chosen_s < slot_s:
         return kept_s
     return chosen_s + delay_s if chosen_s > now_s else chosen_s
+
+
+def has_room(cores: Floats, capacity: float, gpus: Floats, gpu_capacity: float) -> bool:
+    """Return whether a zone has room for all that is kept in it in some slots, [S]: see `FULL`.
+
+    GPUs, [S], do not count if they are [0].
+    """
+    if cores.max() > FULL * capacity:
+        return False
+    return bool(gpus.size == 0 or gpus.max() <= gpu_capacity)
 
 
 def by_worth(is_new: Integers, saving: Floats, latest_s: Floats) -> Integers:

@@ -1,9 +1,7 @@
 """How surely work ends before its deadline, by what is known of its runtime.
 
-The ratio of a run's true to its expected runtime is taken as log-normal, with median 1. Runtimes of
-jobs, and errors of estimates, are close to log-normal on production clusters: Tsafrir, Etsion and
-Feitelson, "Backfilling Using System-Generated Predictions Rather Than User Runtime Estimates",
-IEEE TPDS 18(6), 2007.
+The ratio of a run's true to its expected runtime is taken as log-normal, with median 1. That is an
+assumption, the one by which the simulator draws errors of estimates (`workload.estimate_error`).
 """
 
 import math

@@ -15,7 +15,7 @@ from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.held_works import HeldWorks
-from greensched_operator.planning.outlooks import SLOT_S, slot_begin
+from greensched_operator.planning.outlooks import slot_begin
 from greensched_operator.planning.plan_words import late_chance, why_held
 from greensched_operator.planning.queued_works import QueuedWorks
 from greensched_operator.planning.start_planning import (
@@ -167,4 +167,3 @@ def test_the_chance_to_be_late_grows_towards_the_latest_start() -> None:
     assert late_chance(at_latest) == pytest.approx(0.005, rel=0.02)
     undated = replace(one.waiting.terms, deadline_s=None)
     assert late_chance(replace(one, waiting=replace(one.waiting, terms=undated))) is None
-    assert SLOT_S == 900.0

@@ -61,9 +61,8 @@ def stays_held(job: int, now_s: float, run: Run, hold: Hold) -> bool:
 
     It is then planned again. At its latest start it never waits on.
     """
-    if hold.is_held[job] == 0 or now_s >= hold.asked[rows.LATEST_S, job]:
-        return False
-    if hold.asked[rows.WAITS_FOR_ROOM, job] == 0.0:
+    waits = hold.is_held[job] == 1 and hold.asked[rows.WAITS_FOR_ROOM, job] != 0.0
+    if not waits or now_s >= hold.asked[rows.LATEST_S, job]:
         return False
     begin_s = slot_begin_s(now_s, run)
     count_overdue(begin_s, run, hold)

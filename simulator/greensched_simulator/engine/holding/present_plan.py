@@ -4,15 +4,17 @@ A running job counts from the slot in which it began to the slot of its expected
 one in the present slot. A job that was released but found no room counts nowhere.
 """
 
-from greensched_policies.compiling.compiled import fast, inlined
-from greensched_policies.encoding.slots import FULL
+from greensched_policies.compiling.compiled import compiled, fast, inlined
 from greensched_policies.kernel.starts import slots_of
 from greensched_policies.library.functions import EXPECTED, ZONE_EXPECTED
+from greensched_policies.planning import held_start
 from greensched_simulator.arrays.heaps import job_at, size_of
 from greensched_simulator.engine.execution.running import add_room
 from greensched_simulator.engine.execution.workers import all_cores, all_gpus
 from greensched_simulator.engine.holding.hold import COUNTED_SLOT, Hold
 from greensched_simulator.engine.run import Run
+
+_has_room = compiled(held_start.has_room)
 
 
 @inlined
@@ -48,13 +50,9 @@ def has_kept_room(job: int, begin_s: float, run: Run) -> bool:
     zone = recorded.planned_zone[job]
     end_s = begin_s + run.estimates.runtime_s[job, zone]
     first, last = slots_of(begin_s, end_s, run.terms.slot_s, plan.cores.shape[1])
-    for at in range(first, last):
-        if plan.cores[zone, at] > FULL * plan.capacity[zone]:
-            return False
-        if plan.gpus.shape[1] > 0 and recorded.kept_gpus[job] > 0.0:
-            if plan.gpus[zone, at] > plan.gpu_capacity[zone]:
-                return False
-    return True
+    last_gpus = last if recorded.kept_gpus[job] > 0.0 else first
+    cores, gpus = plan.cores[zone, first:last], plan.gpus[zone, first:last_gpus]
+    return bool(_has_room(cores, plan.capacity[zone], gpus, plan.gpu_capacity[zone]))
 
 
 @fast
