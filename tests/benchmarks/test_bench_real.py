@@ -1,4 +1,4 @@
-"""What `make bench-real` writes of figures that no test measured."""
+"""What `make bench-real` writes of figures that no test measured, and of tests apart."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.real import measure
+from benchmarks.real import measure, within_and_apart
+from greensched_testbed.end_to_end.counted import Counted, CountedTest
 
 E2E: dict[str, Any] = {
     "nodes_ready_s": 6.0, "install_ready_s": 20.0, "worst_memory_share": 0.4,
@@ -37,3 +38,17 @@ def test_a_figure_that_was_not_measured_is_null_and_told(
 
 def test_a_part_that_is_not_run_lacks_nothing(tmp_path: Path) -> None:
     assert measure({"images": lambda: {"extender_layers_mb": 139.0}}, tmp_path / "real.json") == []
+
+
+def test_end_to_end_tests_outside_of_the_measured_time_have_not_passed_within_it() -> None:
+    cases = [
+        CountedTest("test", outcome, "", frozenset(), is_apart)
+        for outcome, is_apart in [
+            *(("passed", False), ("passed", False), ("passed", True)),
+            *(("failed", False), ("failed", True), ("skipped", True)),
+        ]
+    ]
+    assert within_and_apart(Counted(tuple(cases))) == {
+        "e2e_passed": 2, "e2e_passed_apart": 1, "e2e_failed": 2, "e2e_skipped": 1,
+        "e2e_skipped_because": {"": 1},
+    }  # fmt: skip

@@ -6,6 +6,7 @@ the cluster only by kubectl and Helm, and are skipped if it lacks something.
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -41,6 +42,7 @@ from greensched_testbed.end_to_end.release import NAMESPACE, ChartRelease, insta
 from greensched_testbed.end_to_end.two_grids import CLEAN, DIRTY, publish_grids
 from greensched_testbed.end_to_end.work import cron_job, job, pod_template
 from greensched_testbed.errors import BuildFailed, CannotBuildHere
+from greensched_testbed.real_nodes.cluster import build_programs
 from greensched_testbed.real_nodes.machine_state import machine_state
 from greensched_testbed.requirements import IMAGES, NODES, missing
 
@@ -50,6 +52,8 @@ _figures: dict[str, float | str] = {}  # for `make bench-real`
 _use: list[ContainerUse] = []
 _ends = {"skipped": 0, "ran": 0}  # tests of this folder
 _FIGURES = ROOT / "build/e2e/figures.json"
+# Seed 46 asks for a quarter of a core each, and both run equally long: 45 s.
+LONG_JOBS = "--rounds 1 --jobs 2 --seed 46 --span-s 0 --runtime-s 40 --wait-s 0".split()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -58,10 +62,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     They start nodes or an engine on this machine, which nobody asked for.
     """
     ours = [item for item in items if Path(__file__).parent in item.path.parents]
+    others = [each for each in ours if "cluster" not in getattr(each, "fixturenames", ())]
     for item in ours:
         item.add_marker("e2e")
+    for item in others:  # into JUnit's file, for `make bench-real`: `e2e_s` does not contain them
+        item.user_properties.append(("apart", "true"))
     if os.environ.get(KUBECONFIG):
-        others = [each for each in ours if "cluster" not in getattr(each, "fixturenames", ())]
         items[:] = [each for each in items if each not in others]
         config.hook.pytest_deselected(items=others)
 
@@ -150,16 +156,25 @@ def _build_for(request: pytest.FixtureRequest) -> None:
 
     The test that needs one reports a failed build again.
     """
-    wanted = {name for each in request.session.items for name in getattr(each, "fixturenames", ())}
+
+    def of_nodes() -> None:
+        build_programs()
+        image_archives(ROOT)
+
     builders: dict[str, Callable[[], object]] = {
-        "cluster": lambda: image_archives(ROOT),
+        "cluster": of_nodes,
         "kueue": kueue_program,
         "last_release": lambda: request.getfixturevalue("last_release"),
         "measured": meter_archives,
     }
-    for fixture in wanted & builders.keys():
+    for fixture in _wanted(request) & builders.keys():
         with suppress(BuildFailed, pytest.skip.Exception):
             builders[fixture]()
+
+
+def _wanted(request: pytest.FixtureRequest) -> set[str]:
+    """Return the fixtures of all selected tests."""
+    return {name for each in request.session.items for name in getattr(each, "fixturenames", ())}
 
 
 @pytest.fixture(scope="session")
@@ -225,6 +240,45 @@ def two_zones(cluster: ClusterAccess, zones: dict[str, str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
+class EarlyBenchmark:
+    """`greensched benchmark`, which begins before other tests and runs while they do."""
+
+    process: subprocess.Popen[str]
+    folder: Path  # for its results
+
+    def wait(self, timeout_s: float) -> str:
+        """Return what it printed when all its Jobs have completed."""
+        told, _ = self.process.communicate(timeout=timeout_s)
+        assert self.process.returncode == 0, told
+        return told
+
+
+@pytest.fixture(scope="session")
+def early_benchmark(
+    cluster: ClusterAccess, release: ChartRelease, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[EarlyBenchmark]:
+    """Begin a benchmark of two Jobs that we place, long enough for kubelets to see them."""
+    if not cluster.can.kubelet_metrics:
+        pytest.skip(f"{cluster.can.kind}: its kubelets cannot be asked")
+    if not cluster.can.shell_image:
+        pytest.skip(f"{cluster.can.kind} has no image with a shell")
+    folder = tmp_path_factory.mktemp("benchmark")
+    command = [sys.executable, "-m", "greensched_cli", "benchmark", "--cluster"]
+    command += ["--strategies", "greensched-at-once", "--out", str(folder)]
+    command += [*LONG_JOBS, "--image", cluster.can.shell_image]
+    with subprocess.Popen(
+        command,
+        env=cluster.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        yield EarlyBenchmark(process, folder)
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)  # it deletes its namespace
+
+
+@dataclass(frozen=True)
 class EarlyWork:
     """Work that is created before other tests, so that it is due when they have run."""
 
@@ -235,11 +289,20 @@ class EarlyWork:
 
 @pytest.fixture(scope="session")
 def early_work(
-    cluster: ClusterAccess, release: ChartRelease, zones: dict[str, str]
+    request: pytest.FixtureRequest,
+    cluster: ClusterAccess,
+    release: ChartRelease,
+    zones: dict[str, str],
 ) -> Iterator[EarlyWork]:
-    """Create a Job whose window opens in one to two minutes, and a CronJob that runs then."""
+    """Create a Job whose window opens in one to two minutes, and a CronJob that runs then.
+
+    The benchmark begins too if a selected test reads it.
+    """
     if not cluster.can.shell_image:
         pytest.skip(f"{cluster.can.kind} has no image with a shell")
+    if "early_benchmark" in _wanted(request):
+        with suppress(pytest.skip.Exception):
+            request.getfixturevalue("early_benchmark")
     minute = timedelta(minutes=1)
     soon = datetime.now(UTC).replace(second=0, microsecond=0) + 2 * minute
     made = EarlyWork(f"early-{uuid.uuid4().hex[:6]}", soon, soon)

@@ -15,6 +15,7 @@ class CountedTest:
     outcome: str  # passed, failed or skipped
     why: str  # why it was skipped
     findings: frozenset[int]  # findings of the review whose fix it proves
+    is_apart: bool = False  # an end-to-end test that does not use the cluster under test
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,5 +68,6 @@ def _case(element: ElementTree.Element) -> CountedTest:
     if element.find("failure") is not None or element.find("error") is not None:
         outcome = "failed"
     properties = element.iterfind("properties/property")
-    findings = {int(each.get("value", "0")) for each in properties if each.get("name") == "finding"}
-    return CountedTest(element.get("name", ""), outcome, why, frozenset(findings))
+    said = [(each.get("name"), each.get("value", "0")) for each in properties]
+    findings = frozenset(int(value) for name, value in said if name == "finding")
+    return CountedTest(element.get("name", ""), outcome, why, findings, ("apart", "true") in said)

@@ -10,7 +10,7 @@ from typing import Self
 import platformdirs
 import psutil
 
-from greensched_testbed.binaries import DNS, NODE, POD_NETWORK, built
+from greensched_testbed.binaries import CONTROL_PLANE, DNS, NODE, POD_NETWORK, built
 from greensched_testbed.components import API_SERVER, ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.errors import CommandFailed, NotReady
@@ -40,6 +40,12 @@ _API_SERVER_FLAGS = (
 )
 
 
+def build_programs() -> None:
+    """Build all that a control plane and real nodes run, on first use."""
+    for recipe in (CONTROL_PLANE, NODE, POD_NETWORK, DNS):
+        built(recipe)
+
+
 class RealCluster:
     """Context manager: a control plane, DNS and nodes that run containers.
 
@@ -56,8 +62,7 @@ class RealCluster:
         outlives_us: bool = False,
     ) -> None:
         require_nodes()
-        for recipe in (NODE, POD_NETWORK, DNS):
-            built(recipe)
+        build_programs()
         self._owns_folder = folder is None
         self.folder = folder or new_scratch_folder()
         self.folder.mkdir(parents=True, exist_ok=True)

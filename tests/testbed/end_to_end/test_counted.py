@@ -17,6 +17,7 @@ JUNIT = """<?xml version="1.0"?><testsuites><testsuite>
 <testcase name="refused"><properties><property name="finding" value="2"/></properties>
   <failure message="late">...</failure></testcase>
 <testcase name="broken"><error message="no server">...</error></testcase>
+<testcase name="alone"><properties><property name="apart" value="true"/></properties></testcase>
 <testcase name="absent"><skipped message="needs root">...</skipped></testcase>
 </testsuite></testsuites>"""
 
@@ -30,6 +31,7 @@ def test_a_report_tells_each_outcome_and_what_it_proves() -> None:
         CountedTest("heard", "passed", "", frozenset({26})),
         CountedTest("refused", "failed", "", frozenset({2})),
         CountedTest("broken", "failed", "", frozenset()),
+        CountedTest("alone", "passed", "", frozenset(), is_apart=True),
         CountedTest("absent", "skipped", "needs root", frozenset()),
     )
 
@@ -53,7 +55,7 @@ def test_a_finding_is_mended_where_all_its_tests_ran_and_passed(
 
 def test_skipped_tests_are_told_by_their_reason() -> None:
     assert Counted(read_junit(JUNIT)).figures("e2e") == {
-        "e2e_passed": 1,
+        "e2e_passed": 2,
         "e2e_failed": 2,
         "e2e_skipped": 1,
         "e2e_skipped_because": {"needs root": 1},
