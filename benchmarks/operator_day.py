@@ -4,7 +4,6 @@ Compares it with the simulator's result for the same day, and with running all w
 """
 
 import asyncio
-import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ from benchmarks.audit import AUDIT_LOG, audit_flags, writes_of
 from greensched_core import labels
 from greensched_core.kubernetes_api import ApiClient
 from greensched_policies.billing.accounting import bill_schedule
+from greensched_policies.billing.timelines import Placements
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.schedule import Schedule
@@ -52,11 +52,12 @@ from greensched_testbed.nodes import create_nodes, wait_until_ready
 from greensched_testbed.operator_processes import NAMESPACE, FastClock, OperatorProcesses
 
 SCENARIO = Path(__file__).with_name("operator-day.yaml")
+POLICY = Path(__file__).with_name("operator-day-policy.yaml")  # the scenario names it too
 JOBS = 500
 LONGEST_S = 6 * 3600.0  # runtime; longer jobs would extend the replay far beyond its day
 WORK = "day"
 # Nodes are chosen by the default scheduler's scores, on the cluster and in the simulator.
-HELD, RUN_NOW = "planned-window+kubernetes-default", "run-now+kubernetes-default"
+HELD, RUN_NOW = "green-policy+kubernetes-default", "run-now+kubernetes-default"
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Measured:
     late: int
     lost: int
     writes_per_job: float
+    core_hours_pct: float  # by which pods ran longer than the jobs, as watches saw them
     active_g: float
     simulated_active_g: float
     run_now_active_g: float
@@ -85,6 +87,7 @@ class Measured:
             "late_jobs": self.late,
             "lost_jobs": self.lost,
             "writes_per_job": self.writes_per_job,
+            "core_hours_run_pct": self.core_hours_pct,
             "carbon_vs_run_now_pct": saved,
             "carbon_vs_run_now_simulated_pct": simulated,
             "parity_pct": max(off, abs(saved - simulated)),
@@ -129,20 +132,26 @@ def measure(world: World, rate: float, say: Callable[[str], None]) -> Measured:
             processes.stop(name)
     ended = [run for run in runs if run.ended_s is not None]
     until_s = max(billed_until_s(world, held, at_once), *(run.ended_s or 0.0 for run in runs))
+    placed = placements_of(day, runs)
+    asked_s = float(np.nansum(world.jobs.cpu_cores * (at_once.end_s - at_once.start_s)))
     bill = bill_schedule(
-        billed_nodes(world), placements_of(day, runs), zone_series(world), (0.0, until_s),
-        cost_model(world),
-    )  # fmt: skip
+        billed_nodes(world), placed, zone_series(world), (0.0, until_s), cost_model(world)
+    )
     return Measured(
         runs,
         late=len(list(late(day, runs))),
         lost=len(runs) - len(ended),
         writes_per_job=writes.total() / len(runs),
+        core_hours_pct=100.0 * (_core_s(placed) / asked_s - 1.0),
         active_g=float(bill.carbon_active_g.sum()),
         simulated_active_g=float(bill_of(world, held, until_s).carbon_active_g.sum()),
         run_now_active_g=float(bill_of(world, at_once, until_s).carbon_active_g.sum()),
         release_errors_s=_release_errors(day, runs),
     )
+
+
+def _core_s(placed: Placements) -> float:
+    return float(np.sum(placed.cpu_cores * (placed.end_s - placed.start_s)))
 
 
 def _options(scratch: Path) -> ControlPlaneOptions:
@@ -167,13 +176,7 @@ async def _set_up(plane: ControlPlane, world: World, rate: float) -> tuple[Day, 
         processes.install()
         day = Day(world, pace, WORK)
         await create_signals(client, day)
-        policy = {
-            "apiVersion": f"{labels.GROUP}/{labels.VERSION}", "kind": "GreenPolicy",
-            "metadata": {"name": "default", "namespace": WORK},
-            "spec": {"mode": "enforce", "weights": {"cost": 0, "carbon": 1, "performance": 0},
-                     "maxHeldSharePercent": 100},
-        }  # fmt: skip
-        plane.kubectl("apply", "-f", "-", stdin=json.dumps(policy))
+        plane.kubectl("apply", "-f", str(POLICY))
         processes.start_all()
         await publish(client, day)
     processes.wait_until_called(WORK)
