@@ -1,6 +1,7 @@
 """`greensched benchmark` where containers really run: the same Jobs by two strategies.
 
-It runs before `test_served_within_limits.py`, whose hundred pods take a while to end.
+It runs before `test_opened_windows.py`, whose window opens meanwhile, and before
+`test_served_within_limits.py`, whose pods take a while to end.
 """
 
 import csv
