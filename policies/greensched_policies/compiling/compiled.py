@@ -121,8 +121,8 @@ def callee(
     numba calls this experimental. The samples hold as many decisions and candidates as TRIED.
 
     Raises BadInput if numba cannot compile the function, if it does not return a number of the type
-    `returned` for each candidate, if it changes its input, and if it fails uncompiled: machine code
-    does not check indices.
+    `returned` for each candidate, if it changes or returns a part of its input, and if it fails
+    uncompiled: machine code does not check indices.
     """
     name = f"the rule {function.__name__} of {function.__module__}"
     wanted = types.Array(numba.from_dtype(np.dtype(returned)), 2, "C")
@@ -136,9 +136,9 @@ def callee(
             ready.disable_compile()
     kind = ready.nopython_signatures[0].return_type
     if kind != wanted:
-        is_view = isinstance(kind, types.Array) and kind.copy(layout="C") == wanted
-        what = "a part of its input: return a .copy()" if is_view else f"{kind}"
-        raise BadInput(f"{name} returns {what}{'' if is_view else f'; it must return {wanted}'}")
+        if isinstance(kind, types.Array) and kind.copy(layout="C") == wanted:
+            raise _part_of_its_input(name)
+        raise BadInput(f"{name} returns {kind}; it must return {wanted}")
     _try_as_it_stands(function, name, samples)
     costs = ready(*samples)
     if costs.shape != TRIED:
@@ -154,11 +154,17 @@ def callee(
 def _try_as_it_stands(function: Callable[..., Any], name: str, samples: Sequence[Any]) -> None:
     given = copy.deepcopy(samples)
     try:
-        function(*given)
+        costs = function(*given)
     except Exception as fault:  # a user's rule may raise anything
         raise BadInput(f"{name} fails: {fault}") from fault
+    if any(np.may_share_memory(costs, column) for column in _arrays_of(given)):
+        raise _part_of_its_input(name)
     if not all(map(np.array_equal, _arrays_of(given), _arrays_of(samples))):
         raise BadInput(f"{name} changes its input: make it work on a .copy()")
+
+
+def _part_of_its_input(name: str) -> BadInput:
+    return BadInput(f"{name} returns a part of its input: return a .copy()")
 
 
 def _arrays_of(samples: Sequence[Any]) -> list[Any]:

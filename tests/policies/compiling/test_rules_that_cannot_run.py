@@ -41,6 +41,10 @@ def as_it_is_seen(slots: SlotColumns) -> Any:
     return slots.wait_s[:, ::-1]
 
 
+def a_whole_column(slots: SlotColumns) -> Any:
+    return slots.wait_s
+
+
 def in_place(slots: SlotColumns) -> Any:
     slots.wait_s[:] = 2.0
     return slots.wait_s * 1.0
@@ -63,6 +67,7 @@ def test_a_rule_that_keeps_to_the_form_is_taken() -> None:
         (unknown, r"the rule unknown of \S+ returns NaN"),
         (out_of_bounds, r"the rule out_of_bounds of \S+ fails: index 3 is out of bounds"),
         (as_it_is_seen, r"the rule as_it_is_seen of \S+ returns a part of its input: return a"),
+        (a_whole_column, r"the rule a_whole_column of \S+ returns a part of its input: return a"),
         (in_place, r"the rule in_place of \S+ changes its input: make it work on a .copy"),
         (by_text, r"numba cannot compile the rule by_text of \S+: "),
     ],
