@@ -68,6 +68,17 @@ def test_each_rule_prefers_what_it_is_named_for(
     assert relative_cost[0, 0] < relative_cost[0, 1]
 
 
+@pytest.mark.parametrize("rule", WHERE_RULES)
+@pytest.mark.parametrize("shape", [(1, 1), (3, 9)])
+def test_a_rule_gives_each_candidate_a_finite_cost(rule: str, shape: tuple[int, int]) -> None:
+    dice = np.random.default_rng(7)
+    nodes = dice.random((*shape, 16), dtype=np.float32)
+    cost = WHERE_RULES[rule](nodes, dice.random((shape[0], 8), dtype=np.float32))
+    assert cost.shape == shape
+    assert cost.dtype == np.float32
+    assert np.isfinite(cost).all()
+
+
 @pytest.mark.parametrize("rule", LOOKS_AT_NODES)
 def test_candidates_that_are_alike_cost_alike(rule: str) -> None:
     assert len(set(WHERE_RULES[rule](*seen({}, {}, {}))[0].tolist())) == 1
