@@ -1,12 +1,13 @@
 """What users bring themselves: JSON endpoints, CSV and Parquet files, the static table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
+from docs.provider_schema import grid_signal_spec
 from greensched_core.errors import BadInput
 from greensched_core.signals.static import load_static_zones, parse_static_zones
 from greensched_core.signals.steps import SignalKind
@@ -234,3 +235,23 @@ def test_an_entry_that_the_api_server_should_have_refused_is_told(
 
 def test_every_provider_serves_a_signal() -> None:
     assert {name for named in PROVIDERS.values() for name in named} == {*NAMES}
+
+
+def boundless(schema: Mapping[str, Any], name: str) -> Iterator[str]:
+    """Yield the names of the texts and lists in a schema that may have any length."""
+    longest = {"string": {"maxLength", "enum"}, "array": {"maxItems"}}.get(schema["type"])
+    if longest is not None and not longest & schema.keys():
+        yield name
+    below = dict(schema.get("properties", {})) | (
+        {"[]": schema["items"]} if "items" in schema else {}
+    )
+    for field, each in below.items():
+        yield from boundless(each, f"{name}.{field}")
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+def test_every_text_and_list_of_a_provider_has_a_longest(kind: SignalKind) -> None:
+    """The API server refuses rules whose cost it cannot bound."""
+    listed = (grid_signal_spec().kind.below or {})[kind].kind
+    assert listed.each is not None
+    assert list(boundless(listed.each.schema, kind)) == []
