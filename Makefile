@@ -186,8 +186,10 @@ bench-house: setup ## Sizes of folders, files and functions, what stands twice, 
 bench-real: setup ## Images, findings of the review, and end-to-end tests on real nodes and kind, into build/bench/real.json
 	@$(BIN)/python -m benchmarks.real $(ARGS)
 
+# The format first: the linter refuses long lines that it would break.
 .PHONY: format
 format: setup ## Put the code into shape, mend what the linter can
+	$(BIN)/ruff format --quiet .
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format --quiet .
 
