@@ -117,7 +117,7 @@ class Policy:
             (self.when, USUAL_WHEN), (self.where, USUAL_WHERE), (self.queue, USUAL_QUEUE),
             (self.sleep, USUAL_SLEEP), (self.cap, USUAL_CAP), (self.pause, USUAL_PAUSE),
         )  # fmt: skip
-        return "+".join(rule for rule, usual in given if rule != usual) or self.where
+        return "+".join(rule for rule, usual in given if rule != usual) or self.name
 
 
 # Policies with one name in the literature.

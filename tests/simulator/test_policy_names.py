@@ -122,6 +122,11 @@ def test_a_preset_is_called_by_its_name_however_it_was_given(name: str) -> None:
     assert given.label == name
 
 
+@pytest.mark.parametrize("given", ["run-now", "weighted-cost", "run-now+weighted-cost"])
+def test_a_policy_of_usual_rules_alone_is_called_by_both(given: str) -> None:
+    assert policy_named(given).label == "run-now+weighted-cost"
+
+
 def test_no_name_means_two_rules() -> None:
     names = [*WHEN_RULES, *PLACINGS, *QUEUES, *PRESETS, *BAD_WHEN_RULES, *BAD_PLACINGS]
     assert len(names) == len(set(names))
