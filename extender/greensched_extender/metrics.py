@@ -189,7 +189,9 @@ class ExtenderMetrics:
             "Answers of the model that were late or replaced by a rule, by reason.",
             "reason",
         )
-        self.bundle_loads = self._counter("bundle_loads", "Bundles read, by outcome.", "outcome")
+        self.bundle_loads = self._counter(
+            "bundle_loads", "Attempts to load a policy bundle, by outcome.", "outcome"
+        )
         self.policy_faults = self._counter(
             "policy_faults", "Versions of GreenPolicies that could not be read, by part.", "part"
         )

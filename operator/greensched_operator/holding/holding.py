@@ -101,7 +101,7 @@ def hold_terms(
     start_from_s = max(hold_request.start_from_s or hold_request.arrived_s, hold_request.arrived_s)
     if start_from_s > latest_s >= hold_request.arrived_s:
         opens, last = format_timestamp(round(start_from_s)), format_timestamp(round(latest_s))
-        text = f"its window opens at {opens}, after its latest start {last} ({bound})"
+        text = f"its window opens at {opens}, but {bound} requires a start by {last}"
         return NotHeld(Unheld.NO_SLACK, text)
     if latest_s < hold_request.arrived_s + LEAST_HOLD_S:
         slack = format_duration(max(latest_s - hold_request.arrived_s, 0.0))

@@ -24,7 +24,9 @@ class LedgerMetrics:
             f"{_PREFIX}_records_written", "Records written to the ledger.", registry=registry
         )
         self._waiting = Gauge(
-            f"{_PREFIX}_records_waiting", "Records not yet written.", registry=registry
+            f"{_PREFIX}_records_waiting",
+            "Ledger records that wait to be written to the database.",
+            registry=registry,
         )
         self._usable = Gauge(
             f"{_PREFIX}_usable", "1 while the ledger can be written, else 0.", registry=registry

@@ -278,7 +278,9 @@ def _marks(spec: CheckpointFields, whole_s: float) -> list[float]:
     for at, mark in enumerate(spec.at_s):
         where = f"spec.checkpoints.at[{at}]"
         if mark > whole_s + SAME_MOMENT_S:
-            raise BadInput(f"{where}: {mark:g} s is after the end of the work, {whole_s:g} s")
+            raise BadInput(
+                f"{where}: {mark:g} s is after the end of the work, which takes {whole_s:g} s"
+            )
         marks.add(mark)
     if spec.every_s is not None:
         if whole_s > spec.every_s * (MOST_CHECKPOINTS + 1):

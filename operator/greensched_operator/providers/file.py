@@ -33,6 +33,10 @@ _ALONE: dict[str, bool | int] = {
 # Times without an offset would be read as local time.
 _HAS_OFFSET = r":\d\d([.]\d+)?([zZ]|[+-]\d\d(:?\d\d)?)$"
 _READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
+_NO_FOLDER = (
+    "the operator has no folder of signal files: mount one by the chart's value "
+    "operator.controller.signalFiles"
+)
 
 
 class File(msgspec.Struct, frozen=True, rename="camel"):
@@ -92,11 +96,11 @@ def read(file: File, folder: Path | None, kind: SignalKind, now: float) -> Answe
 def _place(file: File, folder: Path | None) -> Path:
     """Return the file's path; a link out of the folder counts as absent."""
     if folder is None:
-        raise ProviderFault(FaultReason.UNREACHABLE, "the operator has no folder of signal files")
+        raise ProviderFault(FaultReason.UNREACHABLE, _NO_FOLDER)
     place = (folder / file.path).resolve()
     if not place.is_relative_to(folder.resolve()) or not place.is_file():
         raise ProviderFault(
-            FaultReason.UNREACHABLE, f"there is no {file.path} in the folder of signal files"
+            FaultReason.UNREACHABLE, f"{file.path} is not in the folder of signal files, {folder}"
         )
     if place.suffix not in _READERS:
         raise garbage(f"{file.path} must end in .csv or .parquet")

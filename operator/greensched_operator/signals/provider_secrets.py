@@ -46,12 +46,14 @@ class ProviderSecrets:
             secret = _decode(raw)
         except ApiUnavailable as fault:
             if fault.status in (403, 404):
-                raise _missing(f"{where} does not exist or may not be read") from fault
+                raise _missing(
+                    f"{where} does not exist, or the operator has no right to read it"
+                ) from fault
             raise ProviderFault(
                 FaultReason.UNREACHABLE, f"{where} could not be read; it is tried again"
             ) from fault
         except msgspec.DecodeError as fault:
-            raise _missing(f"{where} cannot be read") from fault
+            raise _missing(f"{where}: the API server's answer is no Secret") from fault
         if secret.type != PROVIDER_SECRET_TYPE:
             raise _missing(f"{where} must be of type {PROVIDER_SECRET_TYPE}")
         try:

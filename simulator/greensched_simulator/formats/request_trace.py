@@ -71,9 +71,8 @@ def _read(path: Path, skip_faulty: bool, changed_ns: int, size: int) -> RequestL
     require_columns(table, AZURE_COLUMNS if is_azure else PLAIN_COLUMNS)
     given = [column for column in TOKEN_COLUMNS if column in table.header]
     if len(given) == 1:
-        raise BadInput(
-            f"{path} has {given[0]} alone; give both {' and '.join(TOKEN_COLUMNS)}, or none"
-        )
+        (absent,) = set(TOKEN_COLUMNS) - set(given)
+        raise BadInput(f"{path} has a column {given[0]} only: add {absent}, or remove it")
     tokens = AZURE_COLUMNS[1:] if is_azure else tuple(given)
     parse = _moment if is_azure else _second
     kept: list[tuple[float, ...]] = []

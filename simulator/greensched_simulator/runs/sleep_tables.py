@@ -50,7 +50,7 @@ def stays_awake_s(rule: Callable[[SleepColumns], Floats], nodes: SleepColumns) -
     wrong = np.flatnonzero(~(seconds >= 0.0))
     if wrong.size:
         raise BadInput(
-            f"the sleep rule {rule.__name__} keeps node {wrong[0]} awake for "
+            f"the sleep rule {rule.__name__} keeps node {wrong[0]} (counted from 0) awake for "
             f"{seconds[wrong[0]]:g} s: return 0 or more, and infinity for a node that never sleeps"
         )
     return seconds

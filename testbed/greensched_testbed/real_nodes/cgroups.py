@@ -91,7 +91,10 @@ class RunCgroups:
                 with suppress(OSError):  # a process in it has not yet ended
                     folder.rmdir()
             if time.monotonic() > deadline:
-                raise NotReady(f"{self.name}: processes {self.processes()} survive SIGKILL")
+                raise NotReady(
+                    f"cgroup {self.name}: its processes {self.processes()} did not end "
+                    f"within {_PATIENCE_S:.0f} s of SIGKILL"
+                )
             time.sleep(0.02)
 
     def _make_machine(self, machine: str) -> None:

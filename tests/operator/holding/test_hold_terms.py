@@ -186,7 +186,7 @@ def test_a_window_that_opens_after_the_latest_start_lets_nothing_wait() -> None:
     asked = hold_request(start_from_s=2 * HOUR_S, start_by_s=8 * HOUR_S)
     told = hold_terms(asked, POLICY, HOURLY)
     assert isinstance(told, NotHeld) and told.reason == Unheld.NO_SLACK
-    assert "its window opens at 2023-11-15T00:13:20Z, after its latest start" in told.text
+    assert "its window opens at 2023-11-15T00:13:20Z, but " in told.text
 
 
 @pytest.mark.parametrize("early_s", [0.0, 0.05, 60.0])

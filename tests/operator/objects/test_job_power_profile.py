@@ -155,7 +155,7 @@ def test_a_suspended_run_repeats_what_its_checkpoints_did_not_save() -> None:
         pytest.param({"work": {"a": 1}}, "`spec.work", id="no-list"),
         pytest.param(
             {"work": [TRAIN], "checkpoints": {"at": ["61m"]}},
-            "checkpoints.at[0]: 3660 s is after the end of the work, 3600 s",
+            "checkpoints.at[0]: 3660 s is after the end of the work, which takes 3600 s",
             id="saved-after-the-end",
         ),
         pytest.param(

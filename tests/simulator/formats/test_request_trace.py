@@ -70,7 +70,11 @@ def test_a_row_at_fault_is_told_and_never_repaired(tmp_path: Path, row: str, rea
     [
         pytest.param("time,tokens\n1,2\n", "lacks the columns arrival_s", id="format"),
         pytest.param("TIMESTAMP,ContextTokens\nx,2\n", "lacks the columns Generated", id="column"),
-        pytest.param("arrival_s,prompt_tokens\n1,2\n", "has prompt_tokens alone", id="half"),
+        pytest.param(
+            "arrival_s,prompt_tokens\n1,2\n",
+            "has a column prompt_tokens only: add generated_tokens",
+            id="half",
+        ),
         pytest.param("arrival_s\n1\n", "has no two requests at different times", id="one"),
         pytest.param("arrival_s\n1\n1\n", "has no two requests at different times", id="at-once"),
     ],

@@ -16,7 +16,8 @@ def test_less_than_nothing_is_refused_with_the_rule_and_the_node(wrong: float) -
     def hasty(nodes: SleepColumns) -> Floats:
         return np.array([[0.0, wrong, np.inf]])
 
-    with pytest.raises(BadInput, match=f"rule hasty keeps node 1 awake for {wrong:g} s"):
+    told = rf"rule hasty keeps node 1 \(counted from 0\) awake for {wrong:g} s"
+    with pytest.raises(BadInput, match=told):
         stays_awake_s(hasty, NODES)
 
 
