@@ -35,6 +35,7 @@ _FOLDERS = (
     "/var/log",
     "/var/log/containers",
 )
+_LIBMOUNT = "/run/mount"  # which libmount makes at a machine's first mount, whoever mounts
 _LASTING = ("sysctls", "network", "folders")
 # These change by themselves, or with other interfaces and processes.
 _VOLATILE = re.compile(
@@ -172,4 +173,4 @@ def _network_lines() -> Iterator[str]:
 def _entries() -> Iterator[str]:
     for folder in map(Path, _FOLDERS):
         with suppress(FileNotFoundError, NotADirectoryError):
-            yield from map(str, folder.iterdir())
+            yield from (str(each) for each in folder.iterdir() if str(each) != _LIBMOUNT)

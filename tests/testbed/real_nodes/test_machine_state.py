@@ -77,6 +77,20 @@ def test_an_interface_of_a_run_is_told_once_nobody_is_left_for_the_run() -> None
         subprocess.run([*ip, "delete", "greensched253"], check=True)
 
 
+@needs_root
+def test_a_folder_that_any_first_mount_makes_is_not_left_behind_others_are() -> None:
+    before, libmount, left = machine_state(), Path("/run/mount"), Path("/run/greensched-left")
+    was_there = libmount.exists()
+    libmount.mkdir(exist_ok=True)
+    left.mkdir()
+    try:
+        assert before.differences(machine_state()) == (f"folders, new: {left}",)
+    finally:
+        left.rmdir()
+        if not was_there:
+            libmount.rmdir()
+
+
 def wait_until(claim: Callable[[], bool]) -> None:
     """Wait a few seconds at most for what another process does."""
     deadline = time.monotonic() + 10.0
