@@ -1,6 +1,7 @@
 """A Job that Kueue queues: it waits by our AdmissionCheck, as docs/kueue.md says, and then runs."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -17,13 +18,16 @@ CHECKED = "--for=jsonpath={.status.admissionChecks[0].state}="
 
 
 @pytest.fixture
-def kueue(cluster: ClusterAccess) -> Iterator[None]:
-    """Kueue's controller: the cluster's own, or one that is started for it."""
+def kueue(cluster: ClusterAccess, release: ChartRelease) -> Iterator[None]:
+    """Kueue's controller, the cluster's own or one that starts while our operator is upgraded."""
+    if cluster.can.run_kueue is None and API not in cluster.kubectl("api-versions").split():
+        pytest.skip(f"{cluster.can.kind} has no Kueue that serves {API}")
     with ExitStack() as running:
-        if cluster.can.run_kueue is not None:
-            running.enter_context(cluster.can.run_kueue())
-        elif API not in cluster.kubectl("api-versions").split():
-            pytest.skip(f"{cluster.can.kind} has no Kueue that serves {API}")
+        with ThreadPoolExecutor(1) as beside:
+            upgrading = beside.submit(release.upgrade, "operator.kueue.enabled=true")
+            if cluster.can.run_kueue is not None:
+                running.enter_context(cluster.can.run_kueue())
+            upgrading.result()
         yield
 
 
@@ -33,7 +37,7 @@ def of_kueue(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def queue(cluster: ClusterAccess, release: ChartRelease, kueue: None, users: str) -> Iterator[str]:
+def queue(cluster: ClusterAccess, kueue: None, users: str) -> Iterator[str]:
     """A LocalQueue of the users whose ClusterQueue names our check."""
     quotas = [{"name": "cpu", "nominalQuota": "1"}, {"name": "memory", "nominalQuota": "1Gi"}]
     flavors = [{"name": NAME, "resources": quotas}]
@@ -43,7 +47,6 @@ def queue(cluster: ClusterAccess, release: ChartRelease, kueue: None, users: str
         "resourceGroups": [{"coveredResources": covered, "flavors": flavors}],
         "admissionChecksStrategy": {"admissionChecks": [{"name": NAME}]},
     }
-    release.upgrade("operator.kueue.enabled=true")
     cluster.apply(
         of_kueue("ResourceFlavor", NAME, {}),
         of_kueue("AdmissionCheck", NAME, {"controllerName": "greensched.io/hold"}),

@@ -12,7 +12,7 @@ from greensched_testbed.end_to_end.release import ChartRelease
 from greensched_testbed.end_to_end.work import job, pod, pod_template
 
 MOST_OF_A_LIMIT = 0.5
-JOBS, PODS = 200, 100
+JOBS, PODS = 100, 50
 # On a machine that is busy otherwise a few calls are late; then pods are placed unscored, and Jobs
 # start at once.
 NEARLY_ALL = 0.9
