@@ -263,7 +263,8 @@ class ApiClient:
                 headers=headers,
             )
         except (httpx.HTTPError, ssl.SSLError) as fault:  # httpx does not wrap a server's TLS alert
-            raise ApiUnavailable(f"{method} {path}: {_reason(fault)}") from fault
+            server = f"the API server {self._access.base_url} does not answer"
+            raise ApiUnavailable(f"{server}: {_reason(fault)} ({method} {path})") from fault
         if response.status_code >= 300:
             raise _refusal(method, path, response.status_code, response.content)
         return response.content

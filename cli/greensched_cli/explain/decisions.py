@@ -8,7 +8,13 @@ import typer
 
 from greensched_cli.output import AsOutput, Output, print_document
 from greensched_cli.reading.api_server import usual_namespace
-from greensched_cli.reading.replicas import ReplicaAnswer, Whereabouts, ask_replicas, decision_path
+from greensched_cli.reading.replicas import (
+    ReplicaAnswer,
+    Whereabouts,
+    ask_replicas,
+    decision_path,
+    faults_of,
+)
 from greensched_core.errors import ApiUnavailable, GreenSchedError
 
 Address = Annotated[
@@ -63,7 +69,7 @@ def explain(
     namespace = namespace or usual_namespace(kubeconfig, context)
     try:
         answers = ask_replicas(decision_path(namespace, pod), where)
-        silent = [f"{one.replica}: {one.fault}" for one in answers if one.status not in (200, 404)]
+        silent = faults_of(answers, fine=(200, 404))
     except ApiUnavailable as fault:
         answers, silent = [], [str(fault)]
     decisions = _known(answers)
@@ -95,8 +101,7 @@ def nodes(
     answers = ask_replicas("/v1/nodes", where)
     good = [answer for answer in answers if answer.status == 200]
     if not good:
-        faults = "; ".join(f"{answer.replica}: {answer.fault}" for answer in answers)
-        raise ApiUnavailable(f"no extender answered: {faults}")
+        raise ApiUnavailable(f"no extender answered: {'; '.join(faults_of(answers))}")
     known_nodes = _listed(good[0], "nodes")
     if output != Output.TABLE:
         print_document(good[0].body, output)

@@ -6,7 +6,13 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from greensched_cli.extras import require
-from greensched_cli.reading.replicas import Component, ReplicaAnswer, Whereabouts, ask_replicas
+from greensched_cli.reading.replicas import (
+    Component,
+    ReplicaAnswer,
+    Whereabouts,
+    ask_replicas,
+    faults_of,
+)
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.ledger_records import LedgerLine, LedgerRecord, Loss, decode_line
 
@@ -63,7 +69,7 @@ def _asked(where: Whereabouts, span: LedgerSpan) -> ReadLedger:
         wanted["namespace"] = span.namespace
     answers = ask_replicas(f"{_PATH}?{urlencode(wanted)}", where, OPERATOR)
     good = [answer for answer in answers if answer.status == 200]
-    faults = [f"{each.replica}: {each.fault}" for each in answers if each.status != 200]
+    faults = faults_of(answers)
     if not good:
         raise ApiUnavailable(f"no controller answered with its ledger: {'; '.join(faults)}")
     lines = [line for answer in good for line in _lines(answer)]

@@ -53,7 +53,7 @@ def asking_for(what: str, right: str) -> Iterator[None]:
 
 
 def missing_right(status: int | None, right: str) -> str:
-    """Return a sentence that names the missing right; "" if the status means another fault."""
+    """Return a sentence that names the missing right or login; "" if it is another fault."""
     if status == 403:
         return f"you may not {right}"
     if status == 401:

@@ -34,6 +34,11 @@ class Target:
             return f"{self.name} (Job or pod)"
         return f"{self.kinds[0].lower()}/{self.name}"
 
+    @property
+    def kinds_text(self) -> str:
+        """Return its kinds as text, in the plural."""
+        return " and ".join(f"{kind}s" for kind in self.kinds)
+
 
 def parse_target(text: str) -> Target:
     """Return what `x`, `job/x` or `pod/x` names; raise BadInput for anything else."""

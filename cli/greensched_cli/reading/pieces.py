@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
+from greensched_cli.reading.api_server import missing_right
 from greensched_cli.reading.operator_state import ClusterPart
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
@@ -16,7 +17,7 @@ from greensched_core.kubernetes_api import ApiClient
 Value = TypeVar("Value")
 # What is raised for an object with wrong types, for other data than JSON, and for deep nesting.
 UNREADABLE = (BadInput, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_FORBIDDEN, _NOT_FOUND = 403, 404
+_NO_LOGIN, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +95,10 @@ class Pieces:
 
     def refused(self, part: ClusterPart, fault: ApiUnavailable) -> None:
         """Record why a part could not be read; raise if there was no answer, or no login."""
-        if fault.status is None or fault.status == 401:
+        if fault.status is None:
             raise fault
+        if fault.status == _NO_LOGIN:
+            raise ApiUnavailable(why_unread(fault), fault.status) from fault
         self.unread[part] = why_unread(fault)
 
 
@@ -106,6 +109,8 @@ def why_unreadable(fault: Exception) -> str:
 
 def why_unread(fault: ApiUnavailable) -> str:
     """Return why a part could not be read."""
+    if fault.status == _NO_LOGIN:
+        return missing_right(_NO_LOGIN, "")
     if fault.status == _FORBIDDEN:
         return "you have no right to read them"
     if fault.status == _NOT_FOUND:

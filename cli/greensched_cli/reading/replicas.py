@@ -7,7 +7,7 @@ decides who may read them.
 import asyncio
 import http.client
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -70,6 +70,15 @@ class ReplicaAnswer:
         error = self.body.get("error") if isinstance(self.body, dict) else None
         message = error or self.body
         return f"HTTP {self.status}: {message}" if self.status else str(message)
+
+
+def faults_of(answers: Iterable[ReplicaAnswer], fine: Collection[int] = (200,)) -> list[str]:
+    """Return a sentence for each fault, with all replicas that have it; `fine` are no faults."""
+    replicas: dict[str, list[str]] = {}
+    for each in answers:
+        if each.status not in fine:
+            replicas.setdefault(each.fault, []).append(each.replica)
+    return [f"{', '.join(names)}: {fault}" for fault, names in replicas.items()]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
+from greensched_cli.reading.api_server import missing_right
 from greensched_cli.reading.cluster_reading import read_works
 from greensched_cli.reading.held_work import is_ours_to_start, is_released, short_name
 from greensched_cli.reading.named_work import Target, find_named
@@ -111,7 +112,9 @@ class UserReleaser:
         except ApiUnavailable as fault:
             if fault.status is None:
                 raise
-            results.append(Result(name, ReleaseOutcome.STAYS, why_unread(fault)))
+            right = f"get {target.kinds_text} in namespace {namespace}"
+            text = missing_right(fault.status, right) or why_unread(fault)
+            results.append(Result(name, ReleaseOutcome.STAYS, text))
             return []
         if not found:
             results.append(Result(name, ReleaseOutcome.STAYS, "nothing has that name"))
@@ -143,7 +146,8 @@ class UserReleaser:
         except ApiUnavailable as fault:
             if fault.status in _GONE:
                 return Result(name, ReleaseOutcome.RUNS, "it was deleted meanwhile")
-            text = "you have no right to patch it" if fault.status == 403 else str(fault)
+            right = f"patch {work.kind}s in namespace {work.namespace}"
+            text = missing_right(fault.status, right) or str(fault)
             return Result(name, ReleaseOutcome.STAYS, text)
         text = "; ".join(each for each in (why, _still_waits_for(work, raw)) if each)
         return Result(

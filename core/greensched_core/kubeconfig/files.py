@@ -126,6 +126,8 @@ def _named(
     kind: str, name: str, known: Mapping[str, KubeconfigEntry], source: str
 ) -> KubeconfigEntry:
     if name not in known:
-        close = near(name, sorted(known))
+        close = (
+            near(name, sorted(known)) or f"; there are: {', '.join(sorted(known)[:10]) or 'none'}"
+        )
         raise BadInput(f"kubeconfig {source}: there is no {kind} {quoted(name)}{close}")
     return known[name]

@@ -18,6 +18,7 @@ from typing import Any
 from greensched_core.clock import Clock
 from greensched_core.errors import BadInput
 from greensched_core.kubeconfig.files import Context, KubeconfigEntry
+from greensched_core.quoting import quoted
 from greensched_core.signals.timestamps import parse_timestamp
 
 _AHEAD_S = 60.0  # a credential is renewed this long before it expires
@@ -87,8 +88,11 @@ class LoginPlugin:
                 check=False,
             )
         except OSError as fault:
-            hint = str(self._config.get("installHint") or "")
-            raise ValueError(f"exec: {fault}. {hint}".rstrip(". ")) from fault
+            hint = self._config.get("installHint") or "Install it, or add its folder to the PATH"
+            why = f"{quoted(str(self._config['command']))} cannot be started: {fault.strerror}"
+            raise BadInput(
+                f"kubeconfig {self._context.source}: its login plugin {why}. {hint}"
+            ) from fault
         if done.returncode:
             output = (done.stderr or b"").decode(errors="replace").strip()
             raise ValueError(f"exec: process returned {done.returncode}. {output}".rstrip(". "))

@@ -77,12 +77,16 @@ async def test_who_may_not_ask_our_pods_reads_which_role_lets_him(
     assert "Handshake" not in done.stderr
 
 
-async def test_a_login_that_is_no_longer_good_is_told_as_that(users: Users) -> None:
+@pytest.mark.parametrize("verb", [("nodes",), ("status",), ("release", "train")])
+async def test_a_login_that_is_no_longer_good_is_told_as_that(
+    users: Users, verb: tuple[str, ...]
+) -> None:
     kubeconfig = await users.limited("view")
     kubeconfig.write_text(kubeconfig.read_text().replace("token: ", "token: spoilt"))
-    done = asked(users, "nodes", kubeconfig)
+    done = users.run(*verb, "--kubeconfig", str(kubeconfig))
     assert done.returncode == 1
     assert "the API server does not accept your login (401)" in done.stderr
+    assert "HTTP" not in done.stderr
 
 
 @pytest.mark.parametrize("verb", [("nodes",), ("status",)], ids=["nodes", "status"])

@@ -20,6 +20,7 @@ from greensched_cli.reading.replicas import (
     ReplicaAnswer,
     Whereabouts,
     ask_replicas,
+    faults_of,
     port_of,
 )
 from greensched_core import labels
@@ -127,11 +128,26 @@ async def test_who_cannot_be_listed_is_told_why(cluster: str, namespace: str, to
         await asked(cluster, namespace)
 
 
-def test_an_api_server_that_is_away_is_one_line(greensched: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("verb", ["nodes", "status"])
+def test_an_api_server_that_is_away_is_one_line_with_its_address(
+    greensched: Run, tmp_path: Path, verb: str
+) -> None:
     (tmp_path / "config").write_text(AWAY)
-    done = greensched("nodes", "--kubeconfig", str(tmp_path / "config"))
+    done = greensched(verb, "--kubeconfig", str(tmp_path / "config"))
     assert (done.returncode, done.stdout) == (1, "")
-    assert len(done.stderr.splitlines()) == 1 and "listing extender pods" in done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "the API server http://127.0.0.1:1 does not answer: " in line
+
+
+def test_replicas_with_the_same_fault_are_named_in_one_sentence() -> None:
+    answers = [
+        ReplicaAnswer("a", 0, {"error": "no"}),
+        ReplicaAnswer("b", 404, {"error": "none"}),
+        ReplicaAnswer("c", 0, {"error": "no"}),
+        ReplicaAnswer("d", 200, {}),
+    ]
+    assert faults_of(answers) == ["a, c: no", "b: HTTP 404: none"]
+    assert faults_of(answers, fine=(200, 404)) == ["a, c: no"]
 
 
 def test_no_kubeconfig_is_told_with_what_to_do(greensched: Run, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ async def test_the_users_own_rights_decide(users: Users, role: str, status: int)
     await users.hold_job("train")
     done = users.run("release", "train", "--kubeconfig", str(await users.limited(role)))
     assert done.returncode == status
-    assert ("you have no right to patch it" in done.stderr) == bool(status)
+    assert ("you may not patch Jobs in namespace" in done.stderr) == bool(status)
     assert (await users.job("train"))["spec"]["suspend"] is bool(status)
 
 

@@ -56,7 +56,8 @@ def test_relative_paths_begin_at_their_own_file(write: Write, tmp_path: Path) ->
     [
         pytest.param({"current-context": ""}, "name one by --context", id="none-is-current"),
         pytest.param({"current-context": "hree"}, r"no context 'hree' \(close: here\)", id="typo"),
-        pytest.param({"clusters": []}, "there is no cluster 'here'", id="no-cluster"),
+        pytest.param({"current-context": "xyz"}, "no context 'xyz'; there are: here", id="other"),
+        pytest.param({"clusters": []}, "no cluster 'here'; there are: none", id="no-cluster"),
         pytest.param({"clusters": [{"name": "here"}]}, "cluster 'here' has no server", id="bare"),
         pytest.param({"users": None}, "there is no user 'here'", id="no-user"),
         pytest.param({"users": 3}, "users is not a list", id="no-list"),

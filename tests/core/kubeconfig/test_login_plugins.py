@@ -104,8 +104,6 @@ def test_it_is_told_of_the_cluster_only_where_it_asks_for_that(place: Place) -> 
     [
         pytest.param({"command": "sh", "args": ["-c", "echo expired >&2; exit 3"]},
                      "exec: process returned 3. expired. Log in again", id="fails"),
-        pytest.param({"command": "no-such-login", "installHint": "Get it at the desk."},
-                     "'no-such-login'. Get it at the desk. Log in again", id="absent"),
         pytest.param({"command": "echo", "args": ["hello"]}, "not an ExecCredential", id="no-json"),
         pytest.param({"command": "echo", "args": ["[]"]}, "not an ExecCredential", id="a-list"),
         pytest.param({"command": "echo", "args": ['{"status": {}}']},
@@ -122,6 +120,20 @@ def test_one_that_fails_is_told_as_such(place: Place, said: dict[str, Any], told
     with pytest.raises(BadInput, match="its login plugin failed: ") as raised:
         place.plugin(**said).token()
     assert told in str(raised.value) and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "advice"),
+    [({}, "Install it, or add its folder to the PATH"),
+     ({"installHint": "Get it at the desk."}, "Get it at the desk.")],
+)  # fmt: skip
+def test_one_that_is_not_installed_is_to_be_installed(
+    place: Place, said: dict[str, Any], advice: str
+) -> None:
+    with pytest.raises(BadInput) as raised:
+        place.plugin(command="no-such-login", **said).token()
+    why = "its login plugin 'no-such-login' cannot be started: No such file or directory. "
+    assert str(raised.value).endswith(why + advice)
 
 
 def test_one_without_a_command_is_told(place: Place) -> None:
