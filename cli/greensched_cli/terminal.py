@@ -29,9 +29,11 @@ def print_table(
     """Print a table whose first row is its head; align figures right, and colour tones.
 
     Columns that do not fit are printed below, after the first column again; nothing is cut off.
-    The first column and those whose heads are in `texts` are aligned left.
+    The first column and those whose heads are in `texts` are aligned left, and broken into lines
+    where they are too wide.
     """
     first, *widths = (max(_width(row[at]) for row in rows) for at in range(len(rows[0])))
+    first = min(first, console.width // 2)  # of a wider one the lines are broken
     is_tight = console.width < _NARROW_COLUMNS  # one space between columns
     gap, taken, groups = 1 if is_tight else 2, first, [[0]]
     for at, own in enumerate(widths, start=1):
@@ -55,7 +57,12 @@ def _table(title: str, rows: Sequence[Row], texts: Collection[str], *, is_tight:
     )  # fmt: skip
     for number, column in enumerate(head):
         is_figure = number > 0 and column not in texts
-        table.add_column(_text(column), justify="right" if is_figure else "left", no_wrap=True)
+        table.add_column(
+            _text(column),
+            justify="right" if is_figure else "left",
+            no_wrap=is_figure,
+            overflow="fold",
+        )
     for row in body:
         table.add_row(*map(_text, row))
     return table
