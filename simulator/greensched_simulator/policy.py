@@ -109,7 +109,12 @@ class Policy:
 
     @property
     def label(self) -> str:
-        """Return its preset's name, or the shortest text that `policy_named` reads as it."""
+        """Return its preset's name, or the shortest text that `policy_named` reads as it.
+
+        The baseline has both rules: its second alone would hide that it starts work on arrival.
+        """
+        if self.name == BASELINE:
+            return BASELINE
         for name, preset in PRESETS.items():
             if preset == self:
                 return name

@@ -122,9 +122,17 @@ def test_a_preset_is_called_by_its_name_however_it_was_given(name: str) -> None:
     assert given.label == name
 
 
-@pytest.mark.parametrize("given", ["run-now", "weighted-cost", "run-now+weighted-cost"])
-def test_a_policy_of_usual_rules_alone_is_called_by_both(given: str) -> None:
-    assert policy_named(given).label == "run-now+weighted-cost"
+@pytest.mark.parametrize(
+    ("given", "label"),
+    [
+        *((each, "run-now+weighted-cost") for each in ("run-now", "weighted-cost")),
+        *((each, "run-now+spread") for each in ("spread", "run-now+spread")),
+        ("run-now+bin-pack", "bin-pack"),
+        ("carbon-time+spread", "carbon-time+spread"),
+    ],
+)
+def test_the_baseline_and_the_usual_rules_are_called_by_both(given: str, label: str) -> None:
+    assert policy_named(given).label == label
 
 
 def test_no_name_means_two_rules() -> None:
@@ -134,7 +142,7 @@ def test_no_name_means_two_rules() -> None:
 
 def test_a_list_keeps_its_order_and_names_each_policy_once() -> None:
     named = [policy.label for policy in policies_named("spread,carbon-time,run-now+spread")]
-    assert named == ["spread", "carbon-time"]
+    assert named == ["run-now+spread", "carbon-time"]
 
 
 @pytest.mark.parametrize("text", ["spread+topsis", "easy+fcfs"])

@@ -185,7 +185,7 @@ def _tables(results: Results, currency: str) -> Iterator[tuple[str, Sequence[Row
     supply = supply_rows(results)
     if supply[1:]:
         yield "sources of energy, in zones with panels", supply
-    yield f"change against {results.baseline.name}", change_rows(results)
+    yield f"change against {results.baseline.label}", change_rows(results)
     shares = captured_rows(results)
     if shares[1:]:
         yield "share of the possible saving; 100 % is the bound", shares

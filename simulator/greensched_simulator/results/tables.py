@@ -289,9 +289,9 @@ def how_compared(results: Results) -> str:
     assert results.baseline is not None, "there is no baseline"
     seeds = len(results.seeds)
     if seeds == 1:
-        return f"Change against {results.baseline.name} with one seed, so without an interval."
+        return f"Change against {results.baseline.label} with one seed, so without an interval."
     return (
-        f"Change against {results.baseline.name}, paired by seed: mean over {seeds} seeds, ± half "
+        f"Change against {results.baseline.label}, paired by seed: mean over {seeds} seeds, ± half "
         "the 95 % interval of that mean (Student's t). It shows how much results vary with the "
         "seed, not with other clusters or grids."
     )

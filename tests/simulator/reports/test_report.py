@@ -121,7 +121,7 @@ def test_deadlines_missed_stand_beside_the_saving(finished: Finished) -> None:
     results = finished(THREE, seeds=(1, 2)).results
     head, baseline, late, same = change_rows(results)
     assert head[1] == "deadlines\nmissed"
-    assert texts(baseline)[:3] == ["spread", "0", "baseline"]
+    assert texts(baseline)[:3] == ["run-now+spread", "0", "baseline"]
     assert late[:2] == ("carbon-time", Cell("1", "worse"))
     assert texts(same)[1:] == ["0", *["0.0 ±0.0 %"] * 3]
     assert texts(done_rows(results)[2])[:5] == ["carbon-time", "2", "8.00", "1", "1"]
@@ -129,8 +129,8 @@ def test_deadlines_missed_stand_beside_the_saving(finished: Finished) -> None:
 
 def test_where_policies_lose_is_said(finished: Finished) -> None:
     told = losses(finished(THREE, seeds=(1, 2)).results)
-    assert told[0] == "more deadlines missed than spread: carbon-time (+1.00 ±0.00)"
-    assert told[1] == "more wait than spread: carbon-time (+1.42 ±0.00 h)"
+    assert told[0] == "more deadlines missed than run-now+spread: carbon-time (+1.00 ±0.00)"
+    assert told[1] == "more wait than run-now+spread: carbon-time (+1.42 ±0.00 h)"
     assert not any("bin-pack" in line for line in told)
     assert losses(finished({"spread": (0.0, 0.0)}, name="alone").results) == []
 
@@ -202,7 +202,7 @@ def test_a_comparison_says_what_its_changes_are_and_where_policies_lose(
 ) -> None:
     page = page_of(finished(THREE, seeds=(1, 2)))
     assert "paired by seed: mean over 2 seeds" in page
-    assert "<li>more deadlines missed than spread: carbon-time (+1.00 ±0.00)</li>" in page
+    assert "<li>more deadlines missed than run-now+spread: carbon-time (+1.00 ±0.00)</li>" in page
     assert '<td class="worse">1</td>' in page
     assert "operational and location-based" in page
 

@@ -68,18 +68,20 @@ def told(**alone_h: float) -> str:
     [
         pytest.param(
             {"now": 30.0, "waiting": 72.0, "sleeping": 30.0},
-            "For spread alone it would be 30.0 h: lowest-window+spread (+42.0 h) lengthens it. ",
+            "For run-now+spread alone it would be 30.0 h: lowest-window+spread (+42.0 h) "
+            "lengthens it. ",
             id="one",
         ),
         pytest.param(
             {"now": 30.0, "waiting": 72.0, "sleeping": 71.0},
-            "For spread alone it would be 30.0 h: lowest-window+spread (+42.0 h) and "
+            "For run-now+spread alone it would be 30.0 h: lowest-window+spread (+42.0 h) and "
             "spread+sleep-at-once (+41.0 h) lengthen it. ",
             id="two",
         ),
         pytest.param(
             {"now": 72.0, "waiting": 30.0, "sleeping": 20.0},
-            "Without spread, the baseline, it would be 30.0 h: spread lengthens it by 42.0 h. ",
+            "Without run-now+spread, the baseline, it would be 30.0 h: run-now+spread lengthens "
+            "it by 42.0 h. ",
             id="the-baseline",
         ),
     ],

@@ -29,7 +29,8 @@ def test_a_comparison_tells_how_long_jobs_took_and_how_full_the_cluster_was(
         "CPU,\n%", "peak", "memory,\n%", "peak",
     )  # fmt: skip
     assert spread == (
-        "spread", "0.75", "0.75", "0.97", "0.99", "1.00", "2.00", "16.7", "75.0", "1.56", "6.25",
+        "run-now+spread", "0.75", "0.75", "0.97", "0.99", "1.00", "2.00", "16.7", "75.0", "1.56",
+        "6.25",
     )  # fmt: skip
     # The second job waits from 600 s to 7200 s: completion times of 2 h and 2 h 20 min.
     assert late[:7] == ("carbon-time", "2.17", "2.17", "2.32", "2.33", "2.50", "0.80")

@@ -65,7 +65,7 @@ def test_ten_jobs_that_hold_memory_and_are_dropped_win_nothing(dropped: Results)
     assert (baseline[1], dropping[1]) == (Cell("0"), Cell("10", "worse"))
     assert "better" not in tones(dropping)
     assert losses(dropped)[0] == (
-        "more jobs that never ran than spread: reject-long+spread (+10.0 ±0.00)"
+        "more jobs that never ran than run-now+spread: reject-long+spread (+10.0 ±0.00)"
     )
 
 
