@@ -7,10 +7,12 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import grimp
 import pytest
 
 from greensched_cli.extras import BROUGHT
@@ -55,6 +57,48 @@ def modules(package: str) -> list[str]:
     path = import_module(package).__path__
     names = [package, *(info.name for info in pkgutil.walk_packages(path, f"{package}."))]
     return [name for name in names if not name.startswith(COMPILING)]
+
+
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    """Return who imports whom, of all our packages."""
+    return grimp.build_graph(*ABSENT, "greensched_testbed", "greensched_cli", cache_dir=None)
+
+
+def folders(graph: grimp.ImportGraph) -> list[str]:
+    """Return the names of the sub-packages."""
+    return sorted(each for each in graph.modules if "." in each and graph.find_children(each))
+
+
+def folder_beside(folder: str, module: str, known: Collection[str]) -> str:
+    """Return the folder of the same package in which a module is; "" for a file beside it."""
+    own, other = folder.split("."), module.split(".")
+    apart = next(at for at, part in enumerate(other) if own[at : at + 1] != [part])
+    return other[apart] if ".".join(other[: apart + 1]) in known else ""
+
+
+def test_each_folder_says_which_other_folders_of_its_package_it_imports(
+    graph: grimp.ImportGraph,
+) -> None:
+    known, wrong = folders(graph), {}
+    for folder in known:
+        inside = {folder, *graph.find_descendants(folder)}
+        imported = set().union(*map(graph.find_modules_directly_imported_by, inside)) - inside
+        package = f"{folder.partition('.')[0]}."
+        beside = {
+            folder_beside(folder, each, known) for each in imported if each.startswith(package)
+        }
+        sentence = re.search(r"Imports\s.*?(?=\sBegin|\.\s|$)", doc_of(folder), re.DOTALL)
+        said = set(re.findall(r"`(\w+)[/`]", sentence[0] if sentence else ""))
+        if said != beside - {""}:
+            wrong[folder] = f"says {sorted(said)}, imports {sorted(beside - {''})}"
+    assert len(known) > 30 and wrong == {}
+
+
+def doc_of(package: str) -> str:
+    """Return the docstring of a package, not imported for it."""
+    (path,) = ROOT.glob(f"*/{package.replace('.', '/')}/__init__.py")
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
 
 
 @pytest.mark.parametrize("package", ABSENT)

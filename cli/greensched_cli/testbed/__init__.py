@@ -1,4 +1,4 @@
 """The verbs of the testbed: `demo`, `cluster`, `replay`, `benchmark`.
 
-Imports `reading`, `interrupts.py`, `output.py` and `terminal.py`. Begin with `demo.py`.
+Imports `reading`, `explain`, `interrupts.py`, `output.py` and `terminal.py`. Begin with `demo.py`.
 """

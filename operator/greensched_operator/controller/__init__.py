@@ -1,5 +1,6 @@
 """The leader: judges, plans, writes and records work.
 
-Imports all other folders except `install_check`, `providers` and `release`. Begin with
+Imports `writing`, `ledger`, `kueue`, `signals`, `planning`, `holding`, `webhook`, `objects` and
+`runtime`. Begin with
 `controller.py`; `controller_process.py` wires it.
 """

@@ -1,4 +1,4 @@
 """Keeps GridSignal objects current with the answers of their providers.
 
-Imports `providers`. Begin with `grid_signal_controller.py`.
+Imports `providers` and `runtime`. Begin with `grid_signal_controller.py`.
 """

@@ -1,4 +1,4 @@
 """The operator's planner: chooses the starts of held work so that all of it fits.
 
-Imports `rules`, `encoding` and `costs`. Begin with `planning.py`.
+Imports `library`, `rules`, `encoding` and `costs`. Begin with `planning.py`.
 """

@@ -1,5 +1,5 @@
 """The rules of the literature and our own, and the catalogue that names them.
 
-There is a file for each kind; a rule is in that file or in a separate one. It imports only `costs`
-and `encoding`, and no other file of rules. Begin with `catalogue.py`.
+There is a file for each kind; a rule is in that file or in a separate one. No file of
+rules imports another one. Imports `costs` and `encoding`. Begin with `catalogue.py`.
 """

@@ -1,4 +1,4 @@
 """Jobs made of phases, and the cheapest plan of one: when it runs and when it is suspended.
 
-Imports `compiling`. Begin with `phases.py`.
+Imports nothing else of this package. Begin with `phases.py`.
 """

@@ -1,4 +1,5 @@
 """Meters of watts and joules: a file for each exporter, and the catalogue that orders them.
 
-Imports Prometheus' answers and the runs and energy of pods from `power`. Begin with `meter.py`.
+Imports `prometheus.py`, `pod_runs.py`, `cpu_energy.py` and `energy_pieces.py`. Begin with
+`meter.py`.
 """

@@ -1,4 +1,4 @@
 """Running jobs: starts, speeds, suspensions, resumptions, failures and ends.
 
-Imports `run.py`, `state`, `arrays` and `compiling`. Begin with `running.py`.
+Imports `run.py`, `state` and `arrays`. Begin with `running.py`.
 """

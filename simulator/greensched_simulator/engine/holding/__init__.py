@@ -1,4 +1,4 @@
 """Holds jobs by a GreenPolicy as the operator does: planned, planned again, released.
 
-Imports `queue`, `execution`, `run` and `state`. Begin with `held_run.py`.
+Imports `queue`, `execution`, `state`, `run.py`, `engine.py` and `arrays`. Begin with `held_run.py`.
 """

@@ -1,4 +1,4 @@
 """Jobs that wait for a node: queues, reservations, gangs, and the search for a node.
 
-Imports `execution`, `run.py`, `state`, `arrays` and `compiling`. Begin with `queueing.py`.
+Imports `execution`, `run.py`, `state` and `arrays`. Begin with `queueing.py`.
 """

@@ -1,4 +1,4 @@
 """The state of the engine at one time, and what a decision sees of it.
 
-Imports `arrays` and `compiling`. Begin with `cluster.py` and `choices.py`.
+Imports `arrays`. Begin with `cluster.py` and `choices.py`.
 """
