@@ -40,7 +40,13 @@ from greensched_operator.signals.spec import (
     decode_grid_signal,
     parse_spec,
 )
-from greensched_operator.signals.status import merge_patch, next_change, restored, status_of
+from greensched_operator.signals.status import (
+    handed_over,
+    merge_patch,
+    next_change,
+    restored,
+    status_of,
+)
 from greensched_operator.signals.web import Web
 
 log = structlog.get_logger()
@@ -85,6 +91,7 @@ class GridSignalController:
         self._limits = limits or AgeLimits()
         self._chance = chance
         self._zones: dict[str, _Zone] = {}
+        self._left: dict[str, dict[str, Any]] = {}  # patches of those without providers any more
         self._listed: set[str] = set()
         self._busy: set[str] = set()
         self._at_a_time = asyncio.Semaphore(_ZONES_AT_A_TIME)
@@ -96,13 +103,19 @@ class GridSignalController:
         self._listed = set()
 
     def upsert(self, item: GridSignalObject) -> None:
-        """Take a GridSignal that exists or has changed; one without providers is ignored."""
+        """Take a GridSignal that exists or has changed.
+
+        From one that names no providers any more, what we wrote of them is removed.
+        """
         name = item.metadata.name
         self._listed.add(name)
         spec = parse_spec(item)
         if not spec.is_ours:
             self._forget(name)
+            self._left[name] = handed_over(item.status or {})
+            self._changed.set()
             return
+        self._left.pop(name, None)
         known = self._zones.get(name)
         if known is not None:
             known.status = item.status or {}
@@ -168,6 +181,10 @@ class GridSignalController:
     def _start_due(self, tasks: asyncio.TaskGroup) -> None:
         if not self._has_listed:
             return
+        left, self._left = self._left, {}
+        for name, patch in left.items():
+            if patch:
+                tasks.create_task(self._patch(name, patch))
         now = self._clock.now()
         for name, zone in self._zones.items():
             if name not in self._busy and _next_at(zone, now) <= now:
@@ -260,21 +277,27 @@ class GridSignalController:
         patch = merge_patch(zone.status, wanted)
         if not patch:
             return
+        written = await self._patch(name, patch)
+        if written is None:
+            zone.write_at = self._clock.now() + _AGAIN_S
+        else:
+            zone.status = written
+
+    async def _patch(self, name: str, patch: dict[str, Any]) -> dict[str, Any] | None:
+        """Patch a status; return the new one, or None if it was not taken."""
         body = msgspec.json.encode({"status": patch})
         try:
             raw = await self._api.patch(f"{GRID_SIGNALS}/{name}/status", body)
         except ApiUnavailable as fault:
-            if fault.status == 404:
-                return  # deleted, which the watch will report
-            self._metrics.write_failures.inc()
-            log.warning(
-                "a GridSignal's status could not be written; trying again",
-                signal=name,
-                reason=str(fault),
-            )
-            zone.write_at = self._clock.now() + _AGAIN_S
-            return
-        zone.status = decode_grid_signal(raw).status or {}
+            if fault.status != 404:  # deleted, which the watch will report
+                self._metrics.write_failures.inc()
+                log.warning(
+                    "a GridSignal's status could not be written; trying again",
+                    signal=name,
+                    reason=str(fault),
+                )
+            return None
+        return decode_grid_signal(raw).status or {}
 
 
 def _conditions(status: dict[str, Any]) -> list[dict[str, Any]]:

@@ -37,6 +37,7 @@ from greensched_operator.signals.web import LONGEST_RETRY_AFTER_S
 MOST_SLOTS = 1_000  # as in the CRD
 _KEPT_BEFORE_S = 86_400.0  # the past day, from which readers fill holes by the same hour
 _LONGEST_MESSAGE = 500
+_OURS = {f"{kind.title()}{what}" for kind in KINDS for what in ("Fresh", "Fallback")}  # conditions
 _NO_VALUES = ("observedAt", "source", "current", "forecast", "forecastEnd")
 
 Plans = Mapping[SignalKind, SignalPlan]
@@ -77,6 +78,23 @@ def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any
         elif value != before or name not in old:
             patch[name] = value
     return patch
+
+
+def handed_over(status: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the merge patch for a status that users fill from now on; empty if it is clean.
+
+    It removes what we wrote of providers: readers would take the new values for theirs, with their
+    age and their end. The values themselves stay until they are replaced.
+    """
+    patch: dict[str, Any] = {
+        kind: None
+        for kind in KINDS
+        if isinstance(part := status.get(kind), Mapping) and part.keys() & {"provider", "failures"}
+    }
+    found = status.get("conditions")
+    old = found if isinstance(found, list) else []
+    kept = [each for each in old if not (isinstance(each, Mapping) and each.get("type") in _OURS)]
+    return patch if kept == old else patch | {"conditions": kept}
 
 
 def next_change(plans: Plans, now: float) -> float:
@@ -254,8 +272,7 @@ def _dated(
         if known.get("status") != condition["status"] or not since:
             since = format_timestamp(float(int(now)))
         dated.append({**condition, "lastTransitionTime": since})
-    mine = {f"{kind.title()}{what}" for kind in KINDS for what in ("Fresh", "Fallback")}
-    return dated + [dict(each) for each in old if each.get("type") not in mine]
+    return dated + [dict(each) for each in old if each.get("type") not in _OURS]
 
 
 def restored(

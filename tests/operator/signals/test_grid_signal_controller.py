@@ -12,6 +12,7 @@ import structlog
 from greensched_core.labels import PROVIDER_SECRET_TYPE
 from greensched_core.signals.chain import GridSignals
 from greensched_core.signals.static import load_static_zones
+from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.signals.watched import GRID_SIGNALS
 from greensched_operator.signals.spec import decode_grid_signal
 
@@ -51,7 +52,7 @@ async def test_carbon_and_price_of_two_providers_stand_in_one_line(
     assert both in row
     wide = kubectl("get", "gridsignals", "zz", "-o", "wide").stdout
     assert "CARBON-SOURCE" in wide
-    assert "FirstProviderServes" in wide
+    assert wide.count("FirstProviderServes") == 2, "a column each for carbon and price"
 
 
 @pytest.mark.parametrize(
@@ -183,6 +184,38 @@ async def test_an_edit_is_followed_at_once(
     status = await signals.turn(later_s=1)
     assert status["carbon"]["provider"] == "ukCarbonIntensity"
     assert status["observedGeneration"] == 2
+
+
+async def test_whoever_writes_a_status_after_its_providers_is_read_as_he_wrote_it(
+    signals: SignalOperator, providers: Any
+) -> None:
+    await signals.create(carbon=LIVE, price=PRICE)
+    await signals.turn()
+    await signals.api.patch(PATH, json.dumps({"spec": {"carbon": None, "price": None}}).encode())
+    now = signals.clock.now() + 7_000
+    at, before = format_timestamp(now), (await signals.object())["status"]["conditions"]
+    own = {
+        "type": "Own",
+        "status": "True",
+        "reason": "Own",
+        "message": "",
+        "lastTransitionTime": at,
+    }
+    theirs = {
+        "source": "by-hand", "observedAt": at, "forecast": [], "forecastEnd": None,
+        "current": {"startedAt": at, "carbonGramsPerKwh": 290}, "conditions": [*before, own],
+    }  # fmt: skip
+    await signals.api.patch(f"{PATH}/status", json.dumps({"status": theirs}).encode())
+    status = await signals.turn(later_s=7_000)
+    assert status.keys() & {"carbon", "price"} == set()
+    assert [each["type"] for each in status["conditions"]] == ["Own"]
+    readers = GridSignals(load_static_zones())
+    readers.upsert("zz", await signals.api.get(PATH), now)
+    found = readers.zone("ZZ", now).carbon
+    assert (found.value, found.source, found.step) == (290.0, "by-hand", "gridsignal")
+    before = await signals.object()
+    await signals.turn()
+    assert await signals.object() == before
 
 
 async def test_a_signal_that_names_no_provider_is_left_alone(
