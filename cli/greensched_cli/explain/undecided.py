@@ -32,6 +32,14 @@ class SchedulingCondition:
 
 
 @dataclass(frozen=True)
+class HeldUntil:
+    """A hold of ours on a pod or a Job, as its annotations have it; "" if one is missing."""
+
+    planned_start: str
+    latest_start: str
+
+
+@dataclass(frozen=True)
 class PodSeen:
     """The fields of a pod that show why there is no decision on it."""
 
@@ -40,23 +48,36 @@ class PodSeen:
     node: str  # "" while it is not bound
     age_s: float
     scheduled: SchedulingCondition | None
+    hold: HeldUntil | None = None
 
 
 @dataclass(frozen=True)
 class NoPod:
-    """No pod has that name; `of_job`: pods of a Job with that name."""
+    """No pod has that name; `of_job`: pods of a Job with that name; `hold`: ours on that Job."""
 
     of_job: Sequence[str]
+    hold: HeldUntil | None = None
 
 
 class _Meta(msgspec.Struct):
     name: str = ""
     creationTimestamp: str = ""
+    deletionTimestamp: str | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Gate(msgspec.Struct):
+    name: str = ""
 
 
 class _Spec(msgspec.Struct):
     schedulerName: str = ""
     nodeName: str = ""
+    schedulingGates: list[_Gate] | None = None
+
+
+class _JobSpec(msgspec.Struct):
+    suspend: bool | None = None
 
 
 class _ConditionObject(msgspec.Struct):
@@ -75,6 +96,11 @@ class _Pod(msgspec.Struct):
     metadata: _Meta
     spec: _Spec = msgspec.field(default_factory=_Spec)
     status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _Job(msgspec.Struct):
+    metadata: _Meta
+    spec: _JobSpec = msgspec.field(default_factory=_JobSpec)
 
 
 class _Pods(msgspec.Struct):
@@ -100,7 +126,8 @@ async def _looked_up(access: ApiAccess, namespace: str, name: str) -> PodSeen | 
         except ApiUnavailable as fault:
             if fault.status != 404:
                 raise
-            return NoPod(await _pods_of_job(client, pods, name))
+            hold = await _hold_of_job(client, namespace, name)
+            return NoPod(await _pods_of_job(client, pods, name), hold)
     try:
         return _seen(msgspec.json.decode(raw, type=_Pod), WallClock().now())
     except (msgspec.MsgspecError, UnicodeDecodeError) as fault:  # a proxy's page, say
@@ -110,13 +137,16 @@ async def _looked_up(access: ApiAccess, namespace: str, name: str) -> PodSeen | 
 def about(pod: PodSeen | NoPod, name: str, extender_namespace: str, was_asked: bool) -> str:
     """Return a pod's state and what it means, in lines; `was_asked`: a replica answered."""
     if isinstance(pod, NoPod):
+        if pod.hold is not None:
+            return f"There is no pod {name} yet, but a Job. {_held('job', name, pod.hold)}"
         if not pod.of_job:
             return f"There is no pod {name} in the cluster: deleted, or in another --namespace?"
         named = ", ".join(pod.of_job[:_MOST_NAMED])
         return f"There is no pod {name}, but a Job; try one of its pods: {named}"
     state = f"Pod {name}: schedulerName {pod.scheduler}, phase {pod.phase}, "
     state += f"on node {pod.node}" if pod.node else "on no node"
-    return "\n".join([state, *_condition(pod), *_meaning(pod, extender_namespace, was_asked)])
+    meaning = _meaning(pod, name, extender_namespace, was_asked)
+    return "\n".join([state, *_condition(pod), *meaning])
 
 
 def _condition(pod: PodSeen) -> Iterator[str]:
@@ -125,7 +155,17 @@ def _condition(pod: PodSeen) -> Iterator[str]:
         yield f"PodScheduled is {condition.status} ({condition.reason}): {condition.message}"
 
 
-def _meaning(pod: PodSeen, extender_namespace: str, was_asked: bool) -> Iterator[str]:
+def _held(kind: str, name: str, hold: HeldUntil) -> str:
+    namespace, _, own = name.partition("/")
+    target = f"{kind}/{own} -n {namespace}"
+    return (
+        f"GreenSched holds it: planned for {hold.planned_start or 'no time yet'}, at the latest "
+        f"{hold.latest_start}. Why: `greensched status {target}`. Start it now: "
+        f"`greensched release {target}`."
+    )
+
+
+def _meaning(pod: PodSeen, name: str, extender_namespace: str, was_asked: bool) -> Iterator[str]:
     is_ours = pod.scheduler == labels.SCHEDULER_NAME
     if not is_ours:
         yield f"GreenSched is asked about {_OURS} only."
@@ -137,6 +177,8 @@ def _meaning(pod: PodSeen, extender_namespace: str, was_asked: bool) -> Iterator
                 "answer, or the replica that answered has restarted or forgotten the decision: "
                 "decisions are kept in memory only. Which of these happened is not recorded."
             )
+    elif pod.hold is not None:
+        yield _held("pod", name, pod.hold)
     elif pod.scheduled is None:
         yield _silence(pod, extender_namespace)
     elif pod.scheduled.reason == "SchedulingGated":
@@ -157,8 +199,24 @@ def _silence(pod: PodSeen, extender_namespace: str) -> str:
 async def _pods_of_job(client: ApiClient, pods: str, name: str) -> list[str]:
     with suppress(ApiUnavailable, msgspec.MsgspecError):  # the list is only a hint
         raw = await client.get(pods, {"labelSelector": f"job-name={name}"})
-        return [pod.metadata.name for pod in msgspec.json.decode(raw, type=_Pods).items]
+        found = msgspec.json.decode(raw, type=_Pods).items
+        return [each.metadata.name for each in found if not each.metadata.deletionTimestamp]
     return []
+
+
+async def _hold_of_job(client: ApiClient, namespace: str, name: str) -> HeldUntil | None:
+    """Return our hold on the Job of that name; None without one, or if it cannot be read."""
+    jobs = f"/apis/batch/v1/namespaces/{quote(namespace, safe='')}/jobs"
+    with suppress(ApiUnavailable, msgspec.MsgspecError):
+        job = msgspec.json.decode(await client.get(f"{jobs}/{quote(name, safe='')}"), type=_Job)
+        return _hold(job.metadata) if job.spec.suspend else None
+    return None
+
+
+def _hold(meta: _Meta) -> HeldUntil | None:
+    written = meta.annotations or {}
+    latest = written.get(labels.LATEST_START)
+    return HeldUntil(written.get(labels.PLANNED_START, ""), latest) if latest else None
 
 
 def _seen(pod: _Pod, now_s: float) -> PodSeen:
@@ -167,10 +225,12 @@ def _seen(pod: _Pod, now_s: float) -> PodSeen:
         for each in pod.status.conditions or ()
         if each.type == "PodScheduled"
     ]
+    is_gated = any(each.name == labels.GATE for each in pod.spec.schedulingGates or ())
     return PodSeen(
         scheduler=pod.spec.schedulerName,
         phase=pod.status.phase or "unknown",
         node=pod.spec.nodeName,
         age_s=now_s - parse_timestamp(pod.metadata.creationTimestamp),
         scheduled=scheduled[0] if scheduled else None,
+        hold=_hold(pod.metadata) if is_gated else None,
     )

@@ -25,6 +25,7 @@ _DEFAULTS = OperatorSettings.model_fields
 USUAL_NAMESPACE = str(_DEFAULTS["namespace"].default)
 LEASE = str(_DEFAULTS["lease"].default)
 _WEBHOOK_SUFFIX = ".greensched.io"  # of the chart's webhooks; configuration names may differ
+_FALLBACK = "Fallback"  # ends the names of conditions
 _RELEASER = "app.kubernetes.io/part-of=greensched,app.kubernetes.io/component=releaser"
 _ALL_LEASES = "/apis/coordination.k8s.io/v1/leases"
 
@@ -64,14 +65,15 @@ class _Configuration(msgspec.Struct):
 class _Condition(msgspec.Struct):
     type: str = ""
     status: str = ""
+    reason: str | None = None
 
 
-class _PodStatus(msgspec.Struct):
+class _Conditions(msgspec.Struct):
     conditions: list[_Condition] | None = None
 
 
 class _Pod(msgspec.Struct):
-    status: _PodStatus = msgspec.field(default_factory=_PodStatus)
+    status: _Conditions = msgspec.field(default_factory=_Conditions)
 
 
 class _Pods(msgspec.Struct):
@@ -85,6 +87,7 @@ class _SignalSpec(msgspec.Struct):
 class _SignalObject(msgspec.Struct):
     metadata: _Meta = msgspec.field(default_factory=_Meta)
     spec: _SignalSpec = msgspec.field(default_factory=_SignalSpec)
+    status: _Conditions = msgspec.field(default_factory=_Conditions)
 
 
 _decode_lease = msgspec.json.Decoder(LeaseObject).decode
@@ -197,6 +200,11 @@ def _signal(raw: bytes, now_s: float) -> Signal:
     named = msgspec.json.decode(raw, type=_SignalObject)
     zone = named.spec.zone or named.metadata.name
     forecast, _ = parse_grid_signal(raw, now_s)
+    fallbacks = tuple(
+        f"{each.type.removesuffix(_FALLBACK).lower()} ({each.reason})"
+        for each in named.status.conditions or ()
+        if each.type.endswith(_FALLBACK) and each.status == "True"
+    )
     if forecast is None:
-        return Signal(zone, "", None)
-    return Signal(zone, forecast.source, now_s - forecast.observed_at)
+        return Signal(zone, "", None, fallbacks)
+    return Signal(zone, forecast.source, now_s - forecast.observed_at, fallbacks)

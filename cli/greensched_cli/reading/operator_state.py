@@ -64,6 +64,7 @@ class Signal:
     zone: str
     source: str
     age_s: float | None
+    fallbacks: tuple[str, ...] = ()  # "carbon (Unreachable)" if its first provider fails
 
     @property
     def is_fresh(self) -> bool:
@@ -214,6 +215,13 @@ def _signals(state: OperatorState) -> Iterator[str]:
         for each in state.signals
         if each.age_s is not None and not each.is_fresh
     ]
+    fallen = [f"{each.zone} {fallback}" for each in state.signals for fallback in each.fallbacks]
+    if fallen:
+        yield (
+            f"GridSignals whose first provider fails: {_named(fallen)}. The next one in the list "
+            "serves; without a forecast, as in the static table, no work waits. See kubectl "
+            "describe gridsignals"
+        )
     if empty:
         yield (
             f"GridSignals without values: {_named(empty)}. Plans for nodes in these zones use the "

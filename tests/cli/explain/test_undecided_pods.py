@@ -1,11 +1,14 @@
+from dataclasses import replace
+
 import pytest
 
-from greensched_cli.explain.undecided import NoPod, PodSeen, SchedulingCondition, about
+from greensched_cli.explain.undecided import HeldUntil, NoPod, PodSeen, SchedulingCondition, about
 
 UNFIT = SchedulingCondition(
     "False", "Unschedulable", "0/3 nodes are available: 3 Insufficient cpu."
 )
 GATED = SchedulingCondition("False", "SchedulingGated", "Scheduling is blocked due to gates")
+HELD = HeldUntil("2026-11-27T09:00:00Z", "2026-11-27T10:00:00Z")
 PLACED = SchedulingCondition("True", "no reason", "no message")
 
 
@@ -15,8 +18,9 @@ def told(
     node: str = "",
     age_s: float = 120.0,
     was_asked: bool = True,
+    hold: HeldUntil | None = None,
 ) -> str:
-    pod = PodSeen(scheduler, "Running" if node else "Pending", node, age_s, scheduled)
+    pod = PodSeen(scheduler, "Running" if node else "Pending", node, age_s, scheduled, hold)
     return about(pod, "default/web", "green", was_asked)
 
 
@@ -27,6 +31,15 @@ def told(
         "asks for scores once more than one node fits",
     ], id="no-node-fits"),
     pytest.param(told(scheduled=GATED), ["until its scheduling gates are removed"], id="gated"),
+    pytest.param(told(scheduled=GATED, hold=HELD), [
+        "GreenSched holds it: planned for 2026-11-27T09:00:00Z, at the latest 2026-11-27T10:00:00Z",
+        "`greensched status pod/web -n default`", "`greensched release pod/web -n default`",
+    ], id="held"),
+    pytest.param(about(NoPod(["old"], replace(HELD, planned_start="")), "default/web", "green",
+                       was_asked=True), [
+        "no pod default/web yet, but a Job. GreenSched holds it: planned for no time yet",
+        "`greensched release job/web -n default`",
+    ], id="a-held-job"),
     pytest.param(told(), [
         "No scheduler named greensched has answered for 2m",
         "kubectl -n green get deploy",

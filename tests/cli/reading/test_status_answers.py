@@ -98,6 +98,8 @@ def test_where_all_is_well_nothing_is_advised() -> None:
     pytest.param(replace(WELL, signals=()), "There is no GridSignal", id="no-signal"),
     pytest.param(replace(WELL, signals=(Signal("DE", "", None),)), "values: DE.", id="no-data"),
     pytest.param(replace(WELL, signals=(Signal("DE", "t", 5401.0),)), "DE (1h30m)", id="stale"),
+    pytest.param(replace(WELL, signals=(Signal("DE", "t", 60.0, ("price (Unreachable)",)),)),
+        "first provider fails: DE price (Unreachable).", id="second-provider"),
 ])  # fmt: skip
 def test_what_is_wrong_is_one_sentence_alone(state: OperatorState, told: str) -> None:
     text = advised(state, held())

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -143,6 +144,29 @@ async def test_a_policy_that_is_not_followed_as_it_is_written_is_named_with_why(
     await users.refuse_policy(users.namespace, why)
     for told_of in ((), ("train",)):
         assert told in users.status(*told_of).stdout
+
+
+async def test_a_signal_that_its_first_provider_does_not_give_is_named(users: Users) -> None:
+    name, path = f"zone-{users.namespace}", "/apis/greensched.io/v1alpha1/gridsignals"
+    spec = {"zone": name, "price": [{"nordPool": {"area": "SE3"}}, {"static": {}}]}
+    kind = {"apiVersion": "greensched.io/v1alpha1", "kind": "GridSignal"}
+    await users.create(path, {**kind, "metadata": {"name": name}, "spec": spec})
+    now = format_timestamp(float(int(time.time())))
+    conditions = [
+        {"type": name, "status": status, "reason": reason, "message": "", "lastTransitionTime": now}
+        for name, status, reason in (
+            ("CarbonFallback", "False", "FirstProviderServes"),
+            ("PriceFallback", "True", "Unreachable"),
+        )
+    ]
+    body = json.dumps({"status": {"conditions": conditions}}).encode()
+    try:
+        await users.api.patch(f"{path}/{name}/status", body)
+        text = users.status().stdout
+        assert f"first provider fails: {name} price (Unreachable)." in text
+        assert f"{name} carbon" not in text
+    finally:
+        await users.api.delete(f"{path}/{name}")
 
 
 async def test_one_workload_is_told_in_full_in_the_users_own_time(users: Users) -> None:
