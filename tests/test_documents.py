@@ -47,6 +47,11 @@ def test_every_link_leads_somewhere(path: Path) -> None:
     assert broken == []
 
 
+def test_the_readme_takes_two_screens() -> None:
+    """That many words, beside its pictures; more belongs into the pages that it links."""
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 550
+
+
 def test_every_page_is_reached_from_the_index() -> None:
     index = ROOT / "docs" / "README.md"
     reached = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}

@@ -30,7 +30,8 @@ def held_lines(held: HeldWork, times: LocalTimes) -> Iterator[str]:
     """Yield the details of held work."""
     work = held.work
     state = "paused" if work.is_paused else "held"
-    yield f"{work.namespace}/{held.name} is {state}: {work.cpu_cores:g} cores wait."
+    cores = "1 core waits" if work.cpu_cores == 1.0 else f"{work.cpu_cores:g} cores wait"
+    yield f"{work.namespace}/{held.name} is {state}: {cores}."
     yield _line(f"{state} since", times.whole(held.held_s))
     yield _line("why", held.reason or "no reason is recorded")
     yield _line("planned", _planned(held, times))

@@ -81,7 +81,8 @@ def _summary(content: StatusContent) -> str:
     cores = sum(each.work.cpu_cores for each in content.held)
     unplanned = sum(each.planned_s is None for each in content.held)
     more = f", {unplanned} without a plan yet" if unplanned else ""
-    return f"{len(content.held)} held, {cores:g} cores{more}."
+    plural = "" if cores == 1.0 else "s"
+    return f"{len(content.held)} held, {cores:g} core{plural}{more}."
 
 
 def _held_row(held: HeldWork, content: StatusContent, times: LocalTimes, width: int) -> Row:
