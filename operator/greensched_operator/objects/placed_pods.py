@@ -2,7 +2,7 @@
 
 import msgspec
 
-from greensched_core.objects import PodObject, PodStatus
+from greensched_core.objects import PodMeta, PodObject, PodStatus
 from greensched_operator.objects.workloads import Condition
 
 
@@ -39,7 +39,14 @@ class PlacedStatus(PodStatus):
     initContainerStatuses: list[ContainerStatus] | None = None
 
 
+class PlacedMeta(PodMeta):
+    """metadata of a Pod; the deletion of a pod ends at its deletionTimestamp."""
+
+    deletionTimestamp: str | None = None
+
+
 class PlacedPod(PodObject):
     """The fields of a Pod that a placement needs."""
 
+    metadata: PlacedMeta = msgspec.field(default_factory=PlacedMeta)
     status: PlacedStatus = msgspec.field(default_factory=PlacedStatus)

@@ -1,5 +1,6 @@
 """The planner's view of the cluster: cores and watts per core by zone, and running pods."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -9,6 +10,7 @@ from greensched_core.cluster_settings import PowerAssumptions
 from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject, has_finished, workload_of
 from greensched_core.power.catalogue import PowerCatalogue
+from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.state import Node
 from greensched_operator.objects.placed_pods import PlacedPod
 
@@ -45,6 +47,7 @@ class RunningPod:
     owner: str = ""  # uid of the controller that created it
     seen_s: float = 0.0  # when it was first seen on the node
     gpus: float = 0.0
+    leaves_s: float = math.inf  # end of the grace period, once it is being deleted
 
 
 class ClusterNodes:
@@ -204,11 +207,16 @@ class RunningPods:
         return uid in self._pods
 
     def __iter__(self) -> Iterator[RunningPod]:
-        """Yield each pod; its Job, which may become known later than the pod, sets the end."""
+        """Yield each pod; its Job, which may become known later than the pod, sets the end.
+
+        One that is being deleted ends with its grace period.
+        """
         expected_s = cache(self._expected_s)  # one call for all pods of a Job
         for pod in self._pods.values():
             runtime_s = expected_s(pod.owner) if pod.owner else None
-            yield pod if runtime_s is None else replace(pod, until_s=pod.seen_s + runtime_s)
+            until_s = pod.until_s if runtime_s is None else pod.seen_s + runtime_s
+            until_s = min(until_s, pod.leaves_s)
+            yield pod if until_s == pod.until_s else replace(pod, until_s=until_s)
 
     def list_began(self) -> None:
         """Begin a full list."""
@@ -236,6 +244,9 @@ class RunningPods:
             self._pods[uid] = RunningPod(node, pod.cpu_cores, until_s, owner, now_s, pod.gpus)
             if self._has_listed and pod.scheduler in self._schedulers:
                 self._placed(item)
+        if item.metadata.deletionTimestamp is not None:
+            leaves_s = parse_timestamp(item.metadata.deletionTimestamp)
+            self._pods[uid] = replace(self._pods[uid], leaves_s=leaves_s)
 
     def list_ended(self) -> None:
         """Remove the pods that the list does not contain."""

@@ -1,16 +1,18 @@
 """Pods on nodes, as the watch brings them: when each is expected to end."""
 
 import msgspec
+import pytest
 
 from greensched_core import labels
 from greensched_core.clock import ManualClock
+from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.objects.placed_pods import PlacedPod
 from greensched_operator.planning.cluster_state import RunningPods
 from tests.operator.annotated_work import HOUR_S, NOW_S
 
 
-def pod(node: str = "n1", phase: str = "Running") -> PlacedPod:
-    meta = {"name": "train", "namespace": "team", "uid": "u-1",
+def pod(node: str = "n1", phase: str = "Running", deleted: str | None = None) -> PlacedPod:
+    meta = {"deletionTimestamp": deleted, "name": "train", "namespace": "team", "uid": "u-1",
             "annotations": {labels.RUNTIME: "1h"}}  # fmt: skip
     requests = {"containers": [{"resources": {"requests": {"cpu": "2"}}}]}
     spec = {"schedulerName": labels.SCHEDULER_NAME, "nodeName": node, **requests}
@@ -34,3 +36,12 @@ def test_a_pod_is_expected_to_end_a_runtime_after_it_was_first_seen_on_its_node(
     assert [(each.node, each.until_s) for each in pods] == [("n2", NOW_S + 600.0 + HOUR_S)]
     pods.upsert(pod("n2", "Succeeded"))
     assert list(pods) == []
+
+
+@pytest.mark.parametrize("expected_s", [None, 2 * HOUR_S])
+def test_a_pod_that_is_being_deleted_ends_with_its_grace_period(expected_s: float | None) -> None:
+    schedulers = frozenset({labels.SCHEDULER_NAME})
+    pods = RunningPods(schedulers, HOUR_S, ManualClock(NOW_S), lambda _: None, lambda _: expected_s)
+    pods.upsert(pod())
+    pods.upsert(pod(deleted=format_timestamp(NOW_S + 30.0)))
+    assert [each.until_s for each in pods] == [NOW_S + 30.0]
