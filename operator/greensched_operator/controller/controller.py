@@ -178,7 +178,7 @@ class Controller:
             return
         try:
             queued = await self._while_starting(in_thread(requeued, self._situation([])))
-        except Exception:  # the room of before stays reserved
+        except Exception:  # the room reserved before stays
             log.exception("planning queued work failed; its room stays as it was")
             self._metrics.fallbacks.labels("planning-failed").inc()
             return

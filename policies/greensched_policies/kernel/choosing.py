@@ -28,7 +28,7 @@ _is_within = compiled(carbon_limit.is_within, inlined)
 _is_above = compiled(carbon_limit.is_above, inlined)
 
 
-class Terms(NamedTuple):
+class StartTerms(NamedTuple):
     """What a policy asks of the start of one workload."""
 
     power_w: Floats  # [Z] that it adds to its node's power in each zone, with the site's PUE
@@ -57,7 +57,7 @@ class _Best(NamedTuple):
 
 
 @fast
-def choose(slots: SlotColumns, zones: Integers, cost: Floats, terms: Terms) -> Choice:
+def choose(slots: SlotColumns, zones: Integers, cost: Floats, terms: StartTerms) -> Choice:
     """Return the best of the candidate starts of one workload, [1,S], by their costs, [S].
 
     `zones`, [S], are the best for each start.
@@ -79,7 +79,7 @@ def choose(slots: SlotColumns, zones: Integers, cost: Floats, terms: Terms) -> C
 
 
 @fast
-def _within_limit(slots: SlotColumns, zones: Integers, cost: Floats, terms: Terms) -> _Best:
+def _within_limit(slots: SlotColumns, zones: Integers, cost: Floats, terms: StartTerms) -> _Best:
     """Return the best start by the costs among those that the carbon limit allows."""
     busiest, count = slots.busiest_over_run[0], cost.size
     if count == 1:
@@ -126,7 +126,7 @@ def _most_grams(grams: Floats, busiest: Floats, at_arrival_g: float) -> float:
 
 
 @inlined
-def _best(cost: Floats, busiest: Floats, terms: Terms) -> tuple[int, int]:
+def _best(cost: Floats, busiest: Floats, terms: StartTerms) -> tuple[int, int]:
     """Return the place of the cheapest start, or of the earlier plan if that is about as good."""
     best = 0
     for at in range(cost.size):
@@ -168,12 +168,12 @@ def _saved_share(weighted: Floats, soonest: int, place: int) -> float:
 
 
 @inlined
-def _is_worth(saving: float, terms: Terms) -> bool:
+def _is_worth(saving: float, terms: StartTerms) -> bool:
     return bool(saving > 0.0 and saving >= terms.least_saving)
 
 
 @inlined
-def _starts_differ(weighted: Floats, terms: Terms) -> bool:
+def _starts_differ(weighted: Floats, terms: StartTerms) -> bool:
     """Return whether it matters when work starts; else nothing is held, not even for room."""
     least, most = 0, 0
     for at in range(weighted.size):
@@ -183,7 +183,7 @@ def _starts_differ(weighted: Floats, terms: Terms) -> bool:
 
 
 @inlined
-def _lacks_room(busiest: Floats, weighted: Floats, terms: Terms) -> bool:
+def _lacks_room(busiest: Floats, weighted: Floats, terms: StartTerms) -> bool:
     """Return whether some start would be worth the wait if the plan had room for it."""
     least = -1
     for at in range(busiest.size):

@@ -8,7 +8,7 @@ from greensched_policies.compiling.compiled import borrowing, fast, inlined
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.slots import FULL
 from greensched_policies.encoding.weights import NO_CARBON_LIMIT, CarbonLimit, Weights
-from greensched_policies.kernel.choosing import Choice, Terms, choose, soonest_of
+from greensched_policies.kernel.choosing import Choice, StartTerms, choose, soonest_of
 from greensched_policies.kernel.forecast_window import watch_run
 from greensched_policies.kernel.rules import ask, cost_by
 from greensched_policies.kernel.starts import (
@@ -142,7 +142,7 @@ def take(
         return
     price_per_g = asked[rows.PRICE_PER_G, place] if has_carbon else NO_CARBON_LIMIT
     kept = max(np.rint((asked[rows.KEPT_S, place] - basis.now_s) / basis.slot_s), 0.0)
-    terms = Terms(
+    terms = StartTerms(
         many.power_w[place],
         CarbonLimit(price_per_g, asked[rows.AT_ARRIVAL_G, place]),
         kept if not np.isnan(asked[rows.KEPT_S, place]) else np.nan,

@@ -55,7 +55,9 @@ def call(name: str, integers: Sequence[int], numbers: Sequence[float]) -> None:
     """Call a function of the library, loaded if need be; other threads run while it does."""
     whole, real = np.array(integers, np.int64), np.array(numbers, np.float64)
     if _function(name)(whole.ctypes.data, real.ctypes.data):
-        raise MemoryError(f"the compiled function {name} failed, most likely for want of memory")
+        raise MemoryError(
+            f"the compiled function {name} failed; most likely there is not enough memory"
+        )
 
 
 def address_of(array: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64) -> int:

@@ -1,6 +1,6 @@
 """Calls of the compiled library: packs what it takes, and unpacks what it answers.
 
-The library reckons in seconds from the begin of the outlook.
+The library counts times in seconds from the begin of the outlook.
 """
 
 import ctypes
