@@ -149,7 +149,7 @@ def _leader(state: OperatorState, is_work_held: bool) -> Iterator[str]:
         text = (
             f"The operator is dead: {state.leader.holder} has not renewed its Lease for {silent}. "
         )
-    text += f"See kubectl -n {state.namespace} get pods -l {_LABELS}"
+    text += f"See kubectl -n {state.namespace} describe pods -l {_LABELS}"
     if is_work_held:
         text += ". The releaser starts held work at its latest start; greensched release, now"
     yield text

@@ -146,13 +146,12 @@ class InstallCheck:
         deadline_s = self._clock.monotonic() + min(self._settings.limit_s, _POLICY_S)
         while (found := await self._trial.found(f"{policies}/{DEFAULT_NAME}")) is None:
             if self._clock.monotonic() > deadline_s:
-                controller = f"deployment/{self._settings.release}-controller"
                 raise CheckFailed(
                     f"there is no GreenPolicy {DEFAULT_NAME} in namespace {namespace}, so the"
                     " built-in policy applies (mode shadow: nothing is held)",
                     f"{self._kubectl(f'get events --field-selector reason={POLICY_REFUSED}')} shows"
                     " what the API server refuses in policy.spec; if there is no such event:"
-                    f" {self._kubectl(f'logs {controller} --tail=50')}",
+                    f" {self._trial.look_at('controller')}",
                 )
             await asyncio.sleep(_PAUSE_S)
         mode = found["spec"].get("mode")

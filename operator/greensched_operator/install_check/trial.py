@@ -28,6 +28,7 @@ log = structlog.get_logger()
 
 _PAUSE_S = 0.5  # between two attempts
 _CLEANING_S = 20.0
+_COMPONENT = "app.kubernetes.io/component"
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
@@ -111,11 +112,9 @@ class Trial:
 
         job = await self._until(started)
         if job is None:
-            controller = f"deployment/{self._settings.release}-controller"
             raise CheckFailed(
                 f"the Job was held, but not started within {self._settings.limit_s:.0f} s",
-                f"{self._kubectl(f'rollout status {controller}')}; then"
-                f" {self._kubectl(f'logs {controller} --tail=50')}",
+                self.look_at("controller"),
             )
         return (
             f"started; reason: {_annotations(job).get(labels.RELEASE_REASON, 'not by GreenSched')}"
@@ -162,12 +161,9 @@ class Trial:
         namespace, release = self._operator.namespace, self._settings.release
         reason = _annotations(job).get(labels.HOLD_REASON, "")
         if reason.startswith("not held:"):  # the webhook wrote this, so it was called
-            starters = f"deployment/{release}-controller deployment/{release}-releaser"
             return CheckFailed(
                 f"the trial Job is {reason}",
-                f"{self._kubectl(f'rollout status {starters}')}; then"
-                f" {self._kubectl(f'logs deployment/{release}-controller --tail=50')}"
-                " and the releaser's",
+                f"{self.look_at('controller')}, and the same of the releaser",
             )
         switch = f"/api/v1/namespaces/{namespace}/configmaps/{EMERGENCY}"
         if await self.found(switch):
@@ -185,8 +181,7 @@ class Trial:
         if not all(each["clientConfig"].get("caBundle") for each in found["webhooks"]):
             return CheckFailed(
                 "the API server does not trust the webhook's certificate yet",
-                f"{self._kubectl(f'logs deployment/{release}-controller --tail=50')}:"
-                " the leading controller writes the trust",
+                f"the leading controller writes the trust: {self.look_at('controller')}",
             )
         return CheckFailed(
             "the trial Job may wait, but was not held",
@@ -210,7 +205,6 @@ class Trial:
     def _unplaced(self, pod: dict[str, Any]) -> CheckFailed:
         conditions = pod.get("status", {}).get("conditions", [])
         messages = [each.get("message") for each in conditions if each["type"] == "PodScheduled"]
-        deployment = f"deployment/{self._settings.release}-scheduler"
         if messages and messages[0]:
             return CheckFailed(
                 f"the pod stays Pending: {messages[0]}",
@@ -218,9 +212,14 @@ class Trial:
             )
         return CheckFailed(
             "no scheduler tried to place the pod",
-            f"{self._kubectl(f'rollout status {deployment}')}; then"
-            f" {self._kubectl(f'logs {deployment} --tail=50')}",
+            self.look_at("scheduler"),
         )
+
+    def look_at(self, part: str) -> str:
+        """Return the commands that say why a part of the release does not run, or what it does."""
+        pods = f"-l app.kubernetes.io/instance={self._settings.release},{_COMPONENT}={part}"
+        logs = self._kubectl(f"logs deployment/{self._settings.release}-{part} --tail=50")
+        return f"{self._kubectl(f'describe pods {pods}')}; if they run, {logs}"
 
 
 def _annotations(job: dict[str, Any]) -> dict[str, str]:
