@@ -113,10 +113,10 @@ def _saving(held: HeldWork) -> Iterator[str]:
     ):
         if then is not None and now is not None:
             before = "" if changed is None else f"{signed_percent(changed)}: "
-            text = f"{then:.4g} {unit} over the planned run, {now:.4g} if it ran at once"
+            text = f"{then:.4g} {unit} over the planned run, {now:.4g} at the soonest start"
             yield _line(what, before + text)
     share = percent(decision.saving)
-    yield _line("saving", f"{share} of its weighted cost, against starting when it was planned")
+    yield _line("saving", f"{share} of its weighted cost, against the soonest start")
 
 
 def _line(what: str, text: str) -> str:

@@ -33,7 +33,10 @@ def why_held(planned: Planned) -> str:
 
 
 def both_sides(chosen: Chosen) -> str:
-    """Return how carbon and cost of the planned run differ from a run now, restarts included."""
+    """Return how carbon and cost of the planned run differ from the soonest run.
+
+    Restarts are included. The soonest run starts now, or at the first start with room.
+    """
     changes = [
         f"{what} {signed_percent(share)}"
         for what, share in zip(("carbon", "cost"), carbon_and_cost_change(chosen), strict=True)
@@ -41,7 +44,10 @@ def both_sides(chosen: Chosen) -> str:
     ]
     if not changes:
         return f"saves {percent(chosen.saving)} of its weighted cost"
-    return f"{', '.join(changes)} against running now"
+    if chosen.soonest_s is None:
+        return f"{', '.join(changes)} against running now"
+    soonest = format_timestamp(round(chosen.soonest_s))
+    return f"{', '.join(changes)} against {soonest}, the first start with room"
 
 
 def carbon_and_cost_change(chosen: Chosen) -> tuple[float | None, float | None]:

@@ -191,7 +191,7 @@ def _note(choice: Choice, zones: Integers, busiest: Floats, found: Floats) -> No
     found[rows.EXPECTED], found[rows.SAVING] = choice.expected, choice.saving
     found[rows.ZONE], found[rows.ZONE_NOW] = zones[choice.place], zones[choice.soonest]
     found[rows.ZONE_EXPECTED] = zones[choice.expected]
-    found[rows.LACKS_ROOM] = choice.lacks_room
+    found[rows.LACKS_ROOM], found[rows.SOONEST] = choice.lacks_room, choice.soonest
     found[rows.HAS_ROOM] = busiest[choice.place] <= FULL
 
 

@@ -33,8 +33,8 @@ COUNT, DECISIONS, ASK_AT, ASKED_AT, IN_ZONES_AT, ORDER_AT, FOUND_AT = range(9, 1
 ) = range(12)  # fmt: skip
 (
     PLACE, WHY, EXPECTED, ZONE, ZONE_NOW, ZONE_EXPECTED, SAVING, LACKS_ROOM, HAS_ROOM,
-    CARBON, PRICE, CARBON_NOW, PRICE_NOW, FOUND,
-) = range(14)  # fmt: skip
+    CARBON, PRICE, CARBON_NOW, PRICE_NOW, SOONEST, FOUND,
+) = range(15)  # fmt: skip
 NO_RULE = -1
 QUEUED = -2  # in place of a rule: it starts as soon as there is room, whatever that costs
 # What asks a policy outside the library: workload, S starts, the address of the fields of

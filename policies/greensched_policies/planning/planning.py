@@ -27,6 +27,7 @@ from greensched_policies.library.functions import (
     PRICE_NOW,
     QUEUED,
     SAVING,
+    SOONEST,
     WHY,
     ZONE,
     ZONE_EXPECTED,
@@ -138,6 +139,7 @@ class Chosen:
     kept_zone: int  # where the plan keeps its cores, from `expected_s` on
     kept_until_s: float
     lacks_room: bool = False  # it starts now, because starts worth the wait have no room
+    soonest_s: float | None = None  # when `run_now` starts, if the plan has no room for it now
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +254,7 @@ def _chosen(row: list[float], request: StartRequest, now_s: float, slot_s: float
         kept_zone=kept_zone,
         kept_until_s=expected_s + float(request.runtime_s[kept_zone]),
         lacks_room=bool(row[LACKS_ROOM]),
+        soonest_s=now_s + row[SOONEST] * slot_s if row[SOONEST] else None,
     )
 
 

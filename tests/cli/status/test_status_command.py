@@ -178,9 +178,9 @@ async def test_one_workload_is_told_in_full_in_the_users_own_time(users: Users) 
         "by the forecast of zone ZZ-CLEAN",
         ", by deadline",
         "1h, from its annotation greensched.io/runtime",
-        "43 % of its weighted cost, against starting when it was planned",
-        "-75 %: 120 g/kWh over the planned run, 480 if it ran at once",
-        "-56 %: 40 per MWh over the planned run, 90 if it ran at once",
+        "43 % of its weighted cost, against the soonest start",
+        "-75 %: 120 g/kWh over the planned run, 480 at the soonest start",
+        "-56 %: 40 per MWh over the planned run, 90 at the soonest start",
         f"greensched release job/train -n {users.namespace}",
         "+0545",
     ):

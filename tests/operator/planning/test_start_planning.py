@@ -202,6 +202,15 @@ def test_both_sides_are_told_where_both_fall() -> None:
     assert "carbon -80 %, cost -80 % against running now, 20 instead of 100" in why_held(planned)
 
 
+def test_without_room_now_the_first_start_that_has_it_is_the_one_compared_with() -> None:
+    runs = Running(0, NOW_S + HOUR_S, 8.0)
+    [planned], _ = plan_starts(
+        [waiting("train", deadline="20h")], situation(cores=8.0, running=(runs,))
+    )
+    soonest = format_timestamp(slot_begin(NOW_S + HOUR_S) + SLOT_S)
+    assert f"against {soonest}, the first start with room, " in why_held(planned)
+
+
 def test_what_waited_is_compared_with_its_arrival_and_not_with_a_dirty_hour_in_between() -> None:
     """Now is cheap and dirty. On arrival it was 150 g/kWh, and later is clean enough again."""
     carbon = [200.0] * 8 + [140.0] * (DAY - 8)
