@@ -143,6 +143,7 @@ e2e-setup: ## Install the system packages that tests of images and nodes need (D
 	  apt-get update --quiet=2; \
 	  DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet=2 --no-install-recommends $(E2E_PACKAGES); \
 	fi
+	@echo "e2e-setup: all packages are there"
 
 .PHONY: demo
 demo: setup ## Held, placed, released: a workload on a real control plane, and its bills (TRACE=file, ARGS="--keep")

@@ -3,6 +3,7 @@
 Each verb imports the policies when it runs, so that --help answers immediately.
 """
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -75,11 +76,12 @@ def check(folder: Folder = None, output: AsOutput = Output.TABLE) -> None:
 @app.command()
 def show(folder: Folder = None, output: AsOutput = Output.TABLE) -> None:
     """Show what data a bundle was trained on, how it was trained and how it was evaluated."""
-    from greensched_policies.learned.card import SHIPPED_PRIOR, describe_card
+    from greensched_policies.learned.card import CARD_FILE, SHIPPED_PRIOR, describe_card
 
-    described = describe_card(folder or SHIPPED_PRIOR)
+    folder = folder or SHIPPED_PRIOR
+    described = describe_card(folder)
     if output != Output.TABLE:
-        print_document(described, output)
+        print_document(json.loads((folder / CARD_FILE).read_text(encoding="utf-8")), output)
         return
     from rich.table import Table
 

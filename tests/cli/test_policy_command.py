@@ -1,3 +1,4 @@
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,12 @@ def test_show_says_that_the_shipped_bundle_was_not_trained(greensched: Run) -> N
     done = greensched("policy", "show")
     assert done.returncode == 0, done.stderr
     assert "prior" in done.stdout and "untrained" in done.stdout.lower()
+
+
+def test_show_prints_the_card_itself_for_programs(greensched: Run) -> None:
+    done = greensched("policy", "show", "-o", "json")
+    card = json.loads((SHIPPED_PRIOR / "card.json").read_text(encoding="utf-8"))
+    assert json.loads(done.stdout) == card
 
 
 def test_list_prints_every_name_by_its_kind(greensched: Run) -> None:

@@ -21,12 +21,13 @@ def main() -> None:
 
 def how_to_use(archives: Mapping[str, Path]) -> Iterator[str]:
     """Yield lines on how to use archives, given by image name: extender, then operator."""
+    yield "The images are built. Load them into Docker with"
     for archive in archives.values():
         yield f"docker load -i {archive}"
     yield ""
     yield "Or, for real nodes of this machine:"
     given = " ".join(f"--image {archive}" for archive in archives.values())
-    yield f"greensched cluster up --real-nodes 2 {given}"
+    yield f".venv/bin/greensched cluster up --real-nodes 2 {given}"
     yield ""
     yield "Helm takes them, where the nodes have them, with"
     for part, name in zip(("extender", "operator"), archives, strict=True):
