@@ -1,8 +1,9 @@
 """The `greensched` command: wires the verbs, and prints each of our errors as one line."""
 
+import shutil
 import sys
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,10 +17,18 @@ from greensched_cli.status import status
 from greensched_cli.testbed import benchmark, cluster, demo, replay
 from greensched_core.errors import ApiUnavailable, GreenSchedError
 
+_FRAMED_COLUMNS = 100  # in a narrower frame the names of options are cut off
+
+
+def _help_style() -> Literal["markdown"] | None:
+    """Return framed help for wide terminals and for the list of verbs, else plain lines."""
+    is_list = all(each.startswith("-") for each in sys.argv[1:])
+    is_wide = shutil.get_terminal_size().columns >= _FRAMED_COLUMNS
+    return "markdown" if is_wide or is_list else None
+
+
 app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",  # else help keeps the line breaks of the source
+    no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=_help_style()
 )
 
 

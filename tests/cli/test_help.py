@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -30,11 +31,6 @@ print(result.output)
 print("imported", *sys.modules)
 """
 SHOW_NOTHING = {"cluster up", "cluster down", "scenario schema"}  # the last prints only JSON
-VERBS = [
-    "", "demo", "explain", "nodes", "replay", "cluster", "cluster up", "policy check",
-    "policy list", "simulate", "compare", "report", "scenario", "scenario check", "status",
-    "release", "benchmark",
-]  # fmt: skip
 
 
 def test_the_version_is_that_of_the_package() -> None:
@@ -69,17 +65,6 @@ def test_it_is_a_plugin_of_kubectl() -> None:
     assert done.stdout == f"greensched {version('greensched')}\n"
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_help_answers_without_the_heavy_libraries(verb: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SHOWS_HELP, *verb.split(), "--help"],
-        capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    shown, imported = done.stdout.rsplit("imported", 1)
-    assert "Usage" in shown
-    assert HEAVY & set(imported.split()) == set()
-
-
 def verbs_of(program: typer.Typer, group: str = "") -> Iterator[tuple[str, Verb]]:
     """Yield the full name of each verb and its function."""
     for each in program.registered_commands:
@@ -90,7 +75,38 @@ def verbs_of(program: typer.Typer, group: str = "") -> Iterator[tuple[str, Verb]
         yield from verbs_of(inner.typer_instance, str(inner.name))
 
 
-@pytest.mark.parametrize(("name", "verb"), [*verbs_of(app)])
+VERBS = dict(verbs_of(app))
+
+
+@pytest.mark.parametrize("verb", ["", "cluster", "policy", "scenario", *VERBS])
+def test_help_answers_without_the_heavy_libraries(verb: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SHOWS_HELP, *verb.split(), "--help"],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    shown, imported = done.stdout.rsplit("imported", 1)
+    assert "Usage" in shown
+    assert HEAVY & set(imported.split()) == set()
+
+
+OPTION = re.compile(r"(?<=\s)--[a-z-]+")
+
+
+@pytest.mark.parametrize("columns", ["60", "80"])
+@pytest.mark.parametrize("verb", ["status", "replay", "cluster up"])
+def test_no_option_is_cut_off_on_a_narrow_terminal(verb: str, columns: str) -> None:
+    def options(columns: str) -> set[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "greensched_cli", *verb.split(), "--help"],
+            env=os.environ | {"COLUMNS": columns}, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert max(map(len, done.stdout.splitlines())) <= int(columns)
+        return set(OPTION.findall(done.stdout))
+
+    assert "--help" in options("200") <= options(columns)
+
+
+@pytest.mark.parametrize(("name", "verb"), VERBS.items())
 def test_output_is_the_format_on_each_verb_that_shows_something(name: str, verb: Verb) -> None:
     parameters = signature(verb).parameters
     if name in SHOW_NOTHING:
