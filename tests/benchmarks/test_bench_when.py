@@ -12,7 +12,10 @@ def row(
 ) -> dict[str, Any]:
     return {
         "load": load,
-        "policies": {"green-policy": {"missed_pct": missed}, "spread": {"missed_pct": 0.25}},
+        "policies": {
+            "green-policy": {"missed_pct": missed},
+            "run-now+spread": {"missed_pct": 0.25},
+        },
         "carbon_against_pct": {"clean-threshold": {"mean": change}},
         "unequal_work": ["clean-threshold"] if unequal else [],
     }
