@@ -204,7 +204,7 @@ def test_what_the_webhook_said_is_told_as_the_reason(
         failed = line("\n".join(lines), title)
         assert "not held: nothing could start it again" in failed
         advice = lines[lines.index(failed) + 1]
-        assert "greensched-controller" in advice and "greensched-releaser" in advice
+        assert "greensched-controller" in advice and "the releaser" in advice
         assert "firewall" not in advice
 
 
