@@ -1,6 +1,10 @@
-"""The entry point of the `greensched` program; it reports a missing package in one line."""
+"""The entry points of the programs; they report a missing package in one line."""
 
+import io
+import os
+import shlex
 import sys
+from contextlib import redirect_stdout, suppress
 
 
 def main() -> None:
@@ -15,3 +19,23 @@ def main() -> None:
         )
         sys.exit(2)
     run()
+
+
+def complete_for_kubectl() -> None:
+    """Print what completes `kubectl greensched …`, as kubectl asks its plugins for.
+
+    The words are our arguments, the last of them incomplete. A line is a word and, behind a tab,
+    its help; the last line says that no files complete it (ShellCompDirectiveNoFileComp of cobra).
+    """
+    from greensched_cli.__main__ import app
+
+    *words, incomplete = sys.argv[1:] or [""]
+    os.environ |= {  # as Typer's completion of the shell fish asks
+        "_GREENSCHED_COMPLETE": "complete_fish",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        "_TYPER_COMPLETE_ARGS": f"{shlex.join(['greensched', *words])} {incomplete}",
+    }
+    found = io.StringIO()
+    with suppress(SystemExit), redirect_stdout(found):
+        app(prog_name="greensched")
+    print(*filter(None, found.getvalue().splitlines()), ":4", sep="\n")

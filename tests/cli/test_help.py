@@ -58,6 +58,25 @@ def test_the_shell_completes_verbs() -> None:
     assert done.stdout.split() == ["status"]
 
 
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        pytest.param(["sta"], ["status"], id="a-verb"),
+        pytest.param(["status", "--name"], ["--namespace"], id="an-option"),
+        pytest.param(["status", "-o", ""], ["table", "json", "yaml"], id="a-value"),
+        pytest.param(["cluster", "u"], ["up"], id="a-verb-of-a-group"),
+        pytest.param(["no-such-verb", "x"], [], id="nothing"),
+    ],
+)
+def test_kubectl_completes_words_too(words: list[str], completed: list[str]) -> None:
+    """`kubectl greensched sta<TAB>` runs `kubectl_complete-greensched sta`."""
+    program = Path(sys.executable).with_name("kubectl_complete-greensched")
+    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=60, check=True)
+    *lines, directive = done.stdout.splitlines()
+    assert [line.partition("\t")[0] for line in lines] == completed
+    assert (directive, done.stderr) == (":4", "")
+
+
 def test_it_is_a_plugin_of_kubectl() -> None:
     """`kubectl greensched status` runs whatever is called kubectl-greensched on the PATH."""
     program = Path(sys.executable).with_name("kubectl-greensched")

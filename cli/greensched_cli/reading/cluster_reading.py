@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from greensched_cli.reading.held_work import HoldSurroundings, is_ours_to_start, is_released
 from greensched_cli.reading.operator_reading import read_state
 from greensched_cli.reading.operator_state import ClusterPart, OperatorState
-from greensched_cli.reading.pieces import Pieces, Scope
+from greensched_cli.reading.pieces import NO_RIGHT, Pieces, Scope
 from greensched_cli.reading.queued_work import read_queued
 from greensched_core import labels
 from greensched_core.api_paths import UNBOUND
@@ -72,7 +72,8 @@ async def read_works(
     if {ClusterPart.JOBS, ClusterPart.PODS} <= pieces.unread.keys():
         hint = "" if scope.namespace else "; name a namespace of yours with -n"
         why = pieces.unread[ClusterPart.JOBS]
-        raise ApiUnavailable(f"Jobs and pods of {scope.text} cannot be listed: {why}{hint}")
+        text = f"Jobs and pods of {scope.text} cannot be listed: {why}{hint}"
+        raise ApiUnavailable(text, 403 if why == NO_RIGHT else None)
     queued = await read_queued(pieces, scope, jobs)
     return tuple(
         each

@@ -17,6 +17,7 @@ from greensched_core.kubernetes_api import ApiClient
 Value = TypeVar("Value")
 # What is raised for an object with wrong types, for other data than JSON, and for deep nesting.
 UNREADABLE = (BadInput, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+NO_RIGHT = "you have no right to read them"
 _NO_LOGIN, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
 
 
@@ -112,7 +113,7 @@ def why_unread(fault: ApiUnavailable) -> str:
     if fault.status == _NO_LOGIN:
         return missing_right(_NO_LOGIN, "")
     if fault.status == _FORBIDDEN:
-        return "you have no right to read them"
+        return NO_RIGHT
     if fault.status == _NOT_FOUND:
         return "the API server does not know them: the chart's custom resources are not installed"
     return str(fault)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from greensched_cli.status.answer import Question
 
 _LOOKS_EVERY_S = 5.0
+_REFUSED = (401, 403)  # asking again does not help
 
 
 Namespace = Annotated[
@@ -78,6 +79,8 @@ def _keep_looking(question: "Question", output: Output) -> None:
             try:
                 _answer(question, output)
             except ApiUnavailable as fault:  # the API server may be restarting
+                if fault.status in _REFUSED:
+                    raise
                 print(f"greensched: {fault}", file=sys.stderr)
             print(flush=True)
             never.wait(_LOOKS_EVERY_S)

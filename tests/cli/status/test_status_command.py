@@ -210,6 +210,9 @@ async def test_a_user_of_one_namespace_gets_a_table_and_what_could_not_be_read(
     everywhere = users.run("status", "-A", "--kubeconfig", kubeconfig)
     assert (everywhere.returncode, everywhere.stdout) == (1, "")
     assert "name a namespace of yours with -n" in everywhere.stderr
+    watched = users.run("status", "-A", "--watch", "--kubeconfig", kubeconfig)
+    assert watched.returncode == 1, "asking again would not help"
+    assert watched.stderr.count("cannot be listed") == 1
 
 
 async def test_no_table_is_wider_than_the_terminal_and_no_name_is_cut(users: Users) -> None:
