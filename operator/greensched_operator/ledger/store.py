@@ -71,7 +71,13 @@ class LedgerStore:
             file.executescript(f"PRAGMA incremental_vacuum({_FREED_PAGES})")
 
     def released(self, since: float, until: float) -> list[LedgerRecord]:
-        """Return the releases from `since` to before `until`; raises as `records` does."""
+        """Return the releases from `since` to before `until`; raises as `records` does.
+
+        A ledger into which nothing was written yet has none.
+        """
+        with as_ledger_unusable(), self._reading.connect() as connection:
+            if not inspect(connection).has_table(RECORDS.name):
+                return []
         return list(self.records(since, until, what=What.RELEASED))
 
     def records(

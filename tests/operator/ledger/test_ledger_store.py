@@ -230,6 +230,15 @@ def test_reading_makes_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_ledger_that_was_only_made_has_no_releases(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    sqlite3.connect(path).close()
+    store = LedgerStore(str(path))
+    assert store.released(0.0, 1e12) == []
+    with pytest.raises(LedgerUnusable, match="no such table"):
+        list(store.records(0.0))
+
+
 def test_another_programs_file_is_told(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "other.db") as other:
         other.execute("CREATE TABLE things (id TEXT)")
