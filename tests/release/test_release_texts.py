@@ -127,7 +127,7 @@ def test_what_is_not_released_has_a_version_that_is_not_released() -> None:
             release_notes(changelog, project_version(ROOT))
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/install.md", "docs/quickstart.md"])
+@pytest.mark.parametrize("page", ["docs/install.md", "docs/quickstart.md"])
 def test_images_of_a_checkout_have_its_version_as_their_tag(page: str) -> None:
     built = r"greensched-\S+:(\d+\.\d+\.\d+)|\$REGISTRY-\$part:(\d+\.\d+\.\d+)"
     tags = {"".join(found) for found in re.findall(built, (ROOT / page).read_text())}
