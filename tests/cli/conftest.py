@@ -146,7 +146,7 @@ class Users:
         """Run the command as administrator, for this operator."""
         verb, *rest = arguments
         return self.run(
-            verb, *rest, "--operator-namespace", self.own, "--kubeconfig", str(self.kubeconfig),
+            verb, *rest, "--install-namespace", self.own, "--kubeconfig", str(self.kubeconfig),
             **{"TZ": "UTC", **variables},
         )  # fmt: skip
 

@@ -35,7 +35,10 @@ Kubeconfig = Annotated[
 Context = Annotated[
     str | None, typer.Option(help="Context in the kubeconfig; by default the current one.")
 ]
-InstalledIn = Annotated[str, typer.Option(help="Namespace in which GreenSched is installed.")]
+InstallNamespace = Annotated[
+    str | None,
+    typer.Option(help="Namespace in which GreenSched is installed; by default it is looked for."),
+]
 ExplainPort = Annotated[
     int | None,
     typer.Option(
@@ -57,7 +60,7 @@ def explain(
     address: Address = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
-    extender_namespace: InstalledIn = "greensched",
+    install_namespace: InstallNamespace = None,
     explain_port: ExplainPort = None,
     output: AsOutput = Output.TABLE,
 ) -> None:
@@ -65,7 +68,7 @@ def explain(
 
     If no replica remembers a decision on the pod, show its state in the cluster and exit with 1.
     """
-    where = Whereabouts(address, kubeconfig, context, extender_namespace, explain_port)
+    where = Whereabouts(address, kubeconfig, context, install_namespace, explain_port)
     namespace = namespace or usual_namespace(kubeconfig, context)
     try:
         answers = ask_replicas(decision_path(namespace, pod), where)
@@ -92,12 +95,12 @@ def nodes(
     address: Address = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
-    extender_namespace: InstalledIn = "greensched",
+    install_namespace: InstallNamespace = None,
     explain_port: ExplainPort = None,
     output: AsOutput = Output.TABLE,
 ) -> None:
     """List what the extender knows about each node."""
-    where = Whereabouts(address, kubeconfig, context, extender_namespace, explain_port)
+    where = Whereabouts(address, kubeconfig, context, install_namespace, explain_port)
     answers = ask_replicas("/v1/nodes", where)
     good = [answer for answer in answers if answer.status == 200]
     if not good:

@@ -134,7 +134,7 @@ async def _looked_up(access: ApiAccess, namespace: str, name: str) -> PodSeen | 
         raise ApiUnavailable(f"pod {namespace}/{name}: the answer is not a pod: {fault}") from fault
 
 
-def about(pod: PodSeen | NoPod, name: str, extender_namespace: str, was_asked: bool) -> str:
+def about(pod: PodSeen | NoPod, name: str, install_namespace: str | None, was_asked: bool) -> str:
     """Return a pod's state and what it means, in lines; `was_asked`: a replica answered."""
     if isinstance(pod, NoPod):
         if pod.hold is not None:
@@ -145,7 +145,7 @@ def about(pod: PodSeen | NoPod, name: str, extender_namespace: str, was_asked: b
         return f"There is no pod {name}, but a Job; try one of its pods: {named}"
     state = f"Pod {name}: schedulerName {pod.scheduler}, phase {pod.phase}, "
     state += f"on node {pod.node}" if pod.node else "on no node"
-    meaning = _meaning(pod, name, extender_namespace, was_asked)
+    meaning = _meaning(pod, name, install_namespace, was_asked)
     return "\n".join([state, *_condition(pod), *meaning])
 
 
@@ -165,7 +165,9 @@ def _held(kind: str, name: str, hold: HeldUntil) -> str:
     )
 
 
-def _meaning(pod: PodSeen, name: str, extender_namespace: str, was_asked: bool) -> Iterator[str]:
+def _meaning(
+    pod: PodSeen, name: str, install_namespace: str | None, was_asked: bool
+) -> Iterator[str]:
     is_ours = pod.scheduler == labels.SCHEDULER_NAME
     if not is_ours:
         yield f"GreenSched is asked about {_OURS} only."
@@ -180,20 +182,21 @@ def _meaning(pod: PodSeen, name: str, extender_namespace: str, was_asked: bool) 
     elif pod.hold is not None:
         yield _held("pod", name, pod.hold)
     elif pod.scheduled is None:
-        yield _silence(pod, extender_namespace)
+        yield _silence(pod, install_namespace)
     elif pod.scheduled.reason == "SchedulingGated":
         yield "It waits until its scheduling gates are removed."
     elif pod.scheduled.status != "True":
         yield "Its scheduler tries again; it asks for scores once more than one node fits."
 
 
-def _silence(pod: PodSeen, extender_namespace: str) -> str:
+def _silence(pod: PodSeen, install_namespace: str | None) -> str:
     if pod.age_s < _SILENT_S:
         return "Its scheduler has not answered yet; ask again in a few seconds."
     silent = f"No scheduler named {pod.scheduler} has answered for {format_duration(pod.age_s)}: "
     if pod.scheduler != labels.SCHEDULER_NAME:
         return silent + "is the name spelt right, and does that scheduler run?"
-    return silent + f"does it run? See `kubectl -n {extender_namespace} get deploy,pods {_CHART}`."
+    where = f"-n {install_namespace}" if install_namespace else "-A"
+    return silent + f"does it run? See `kubectl get deploy,pods {where} {_CHART}`."
 
 
 async def _pods_of_job(client: ApiClient, pods: str, name: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from greensched_cli.explain.decisions import Context, InstalledIn, Kubeconfig
+from greensched_cli.explain.decisions import Context, InstallNamespace, Kubeconfig
 from greensched_cli.extras import require
 from greensched_cli.ledger.source import LedgerSpan, ReadLedger, read_ledger
 from greensched_cli.output import AsOutput, Output, print_document
@@ -53,7 +53,7 @@ def report(
     output: AsOutput = Output.TABLE,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
-    operator_namespace: InstalledIn = "greensched",
+    install_namespace: InstallNamespace = None,
 ) -> None:
     """Show what holding work saved against starting it immediately, from the ledger."""
     if folder is not None:
@@ -65,7 +65,7 @@ def report(
     span = LedgerSpan(until - _seconds(since), until, namespace)
     is_address = ledger is not None and ledger.startswith(("http://", "https://"))
     where = Whereabouts(
-        ledger if is_address else None, kubeconfig, context, operator_namespace, None
+        ledger if is_address else None, kubeconfig, context, install_namespace, None
     )
     read = read_ledger(ledger, where, span)
     from greensched_cli.ledger.tables import report_of

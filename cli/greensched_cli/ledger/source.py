@@ -60,7 +60,7 @@ def lines_of(body: bytes) -> list[LedgerLine]:
     return lines[:-1]
 
 
-OPERATOR = Component("controller", 8890, "--operator-namespace", _WHOLE_LEDGER_S, lines_of)
+OPERATOR = Component("controller", 8890, _WHOLE_LEDGER_S, lines_of)
 
 
 def _asked(where: Whereabouts, span: LedgerSpan) -> ReadLedger:

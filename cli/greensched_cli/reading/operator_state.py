@@ -131,7 +131,7 @@ def _emergency(state: OperatorState) -> Iterator[str]:
     if state.is_emergency_release:
         yield (
             "The emergency release is on: nothing is held, and held work is started. Hold work "
-            f"again: greensched release --emergency-release off --operator-namespace "
+            f"again: greensched release --emergency-release off --install-namespace "
             f"{state.namespace}"
         )
 
@@ -141,7 +141,7 @@ def _leader(state: OperatorState, is_work_held: bool) -> Iterator[str]:
         return
     if state.leader is None:
         text = f"No operator has ever led in namespace {state.namespace}: is it installed there "
-        text += "(else name its --operator-namespace)? "
+        text += "(else name its --install-namespace)? "
     elif not state.leader.holder:
         text = "No operator leads: the last one has given its Lease up. "
     else:

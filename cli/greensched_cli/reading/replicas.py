@@ -43,7 +43,6 @@ class Component:
 
     name: str
     port: int  # on loopback, unless an annotation gives another
-    namespace_option: str  # of the command; named if no pod is found
     patience_s: float = PATIENCE_S
     parse: Callable[[bytes], Any] = json.loads  # for answers with status 200; raises ValueError
 
@@ -53,7 +52,7 @@ class Component:
         return f"app.kubernetes.io/part-of=greensched,app.kubernetes.io/component={self.name}"
 
 
-EXTENDER = Component("extender", 8889, "--extender-namespace")
+EXTENDER = Component("extender", 8889)
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class Whereabouts:
     address: str | None
     kubeconfig: str | None
     context: str | None
-    namespace: str
+    namespace: str | None  # None: the usual one, else the one that has pods of ours
     explain_port: int | None  # None: from each pod's annotation
 
 
@@ -102,14 +101,7 @@ def ask_replicas(
     if where.address:
         return [_ask_address(where.address, path, component)]
     access = api_access(where.kubeconfig, where.context)
-    answers = asyncio.run(_ask_pods(access, path, where, component))
-    if not answers:
-        raise ApiUnavailable(
-            f"no {component.name} pod runs in namespace {where.namespace}; see "
-            f"`kubectl get pods -n {where.namespace} -l {component.selector}`, or name another "
-            f"namespace with {component.namespace_option}"
-        )
-    return answers
+    return asyncio.run(_ask_pods(access, path, where, component))
 
 
 def decision_path(namespace: str, pod: str) -> str:
@@ -156,6 +148,7 @@ def _ask_address(address: str, path: str, component: Component) -> ReplicaAnswer
 
 class _PodMeta(msgspec.Struct):
     name: str
+    namespace: str
     annotations: dict[str, str] | None = None
 
 
@@ -178,17 +171,61 @@ async def _ask_pods(
         ApiClient(access, timeout_s=PATIENCE_S) as client,
         forwarding_session(access) as session,
     ):
-        pods = await _running_pods(client, where.namespace, component)
+        pods = await _pods_to_ask(client, where.namespace, component)
         asked = (_ask_pod(session, access, pod, path, where, component) for pod in pods)
         return list(await asyncio.gather(*asked))
+
+
+async def _pods_to_ask(
+    client: "ApiClient", namespace: str | None, component: Component
+) -> list[_PodMeta]:
+    """Return the running pods of a component in a namespace; if None, look for them."""
+    from greensched_cli.reading.operator_reading import USUAL_NAMESPACE
+
+    first = namespace or USUAL_NAMESPACE
+    refusal: ApiUnavailable | None = None
+    try:
+        pods = await _running_pods(client, first, component)
+    except ApiUnavailable as fault:
+        if namespace is not None or fault.status != http.client.FORBIDDEN:
+            raise
+        other = "If GreenSched is installed in another namespace, name it: --install-namespace"
+        pods, refusal = [], ApiUnavailable(f"{fault}. {other}", fault.status)
+    if not pods and namespace is None:
+        pods = await _pods_anywhere(client, component)
+    if not pods:
+        raise refusal or ApiUnavailable(
+            f"no {component.name} pod runs in namespace {first}; see `kubectl get pods -n {first} "
+            f"-l {component.selector}`, or name another namespace with --install-namespace"
+        )
+    return pods
+
+
+async def _pods_anywhere(client: "ApiClient", component: Component) -> list[_PodMeta]:
+    """Return the running pods of a component, wherever they are; none without the right."""
+    try:
+        pods = await _running_pods(client, "", component)
+    except ApiUnavailable as fault:
+        if fault.status == http.client.FORBIDDEN:
+            return []
+        raise
+    places = sorted({each.namespace for each in pods})
+    if len(places) > 1:
+        raise ApiUnavailable(
+            f"{component.name} pods run in the namespaces {', '.join(places)}: "
+            "name one of them with --install-namespace"
+        )
+    return pods
 
 
 async def _running_pods(
     client: "ApiClient", namespace: str, component: Component
 ) -> list[_PodMeta]:
+    """Return the running pods of a component in a namespace; "" is all."""
     wanted = {"labelSelector": component.selector, "fieldSelector": "status.phase=Running"}
+    where = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
     with asking_for(f"listing {component.name} pods", _RIGHT.format("list pods", namespace)):
-        raw = await client.get(f"/api/v1/namespaces/{quote(namespace, safe='')}/pods", wanted)
+        raw = await client.get(f"/api/v1{where}/pods", wanted)
         try:
             return [pod.metadata for pod in msgspec.json.decode(raw, type=_Pods).items]
         except (msgspec.MsgspecError, UnicodeDecodeError) as fault:  # a proxy's page, say
@@ -203,13 +240,13 @@ async def _ask_pod(
 
     try:
         port = port_of(pod.annotations, where.explain_port, component.port)
-        named = (where.namespace, pod.name)
+        named = (pod.namespace, pod.name)
         status, body = await _got(session, access, named, port, path, component.patience_s)
         # Answers with other statuses than 200 are JSON.
         read = component.parse if status == http.client.OK else json.loads
         return ReplicaAnswer(pod.name, status, read(body))
     except WSServerHandshakeError as fault:
-        right = _RIGHT.format("forward ports of pods", where.namespace)
+        right = _RIGHT.format("forward ports of pods", pod.namespace)
         refused = f"port-forward: HTTP {fault.status}: {fault.message}"
         message = missing_right(fault.status, right) or refused
     except TimeoutError:

@@ -48,7 +48,7 @@ async def turn_on(client: ApiClient, place: Place, now_s: float) -> None:
         if fault.status == _NOT_FOUND:
             raise ApiUnavailable(
                 f"there is no namespace {place.namespace}: name the one that GreenSched is "
-                "installed in by --operator-namespace",
+                "installed in by --install-namespace",
                 _NOT_FOUND,
             ) from fault
         if fault.status != _EXISTS:
@@ -87,7 +87,7 @@ def state_document(place: Place, *, is_switched_on: bool) -> dict[str, str | boo
 def meaning(place: Place, *, is_switched_on: bool) -> Iterator[str]:
     """Yield what the emergency release's state means, and how to change it, with kubectl too."""
     on, off = emergency_release_commands(place.namespace)
-    where = "" if place.namespace == USUAL_NAMESPACE else f" --operator-namespace {place.namespace}"
+    where = "" if place.namespace == USUAL_NAMESPACE else f" --install-namespace {place.namespace}"
     if is_switched_on:
         yield f"The emergency release is on (ConfigMap {place.namespace}/{EMERGENCY})."
         yield "Operator or releaser start all held work within seconds, and new work is not held."
@@ -104,5 +104,5 @@ def meaning(place: Place, *, is_switched_on: bool) -> Iterator[str]:
     if not place.is_certain:
         yield (
             f"No Lease of an operator was found: namespace {place.namespace} is a guess; "
-            "if it is wrong, give --operator-namespace"
+            "if it is wrong, give --install-namespace"
         )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from greensched_cli.explain.decisions import Context, Kubeconfig
+from greensched_cli.explain.decisions import Context, InstallNamespace, Kubeconfig
 from greensched_cli.output import AsOutput, Output, print_document
-from greensched_cli.status.status import Namespace, OperatorNamespace
+from greensched_cli.status.status import Namespace
 from greensched_core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def release(
     yes: Yes = False,
     dry_run: DryRun = False,
     emergency_release: EmergencyOption = None,
-    operator_namespace: OperatorNamespace = None,
+    install_namespace: InstallNamespace = None,
     output: AsOutput = Output.TABLE,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -80,7 +80,7 @@ def release(
 
     access = api_access(kubeconfig, context)
     if emergency_release is not None:
-        _turn_or_show(access, emergency_release, operator_namespace, output, is_sure=yes)
+        _turn_or_show(access, emergency_release, install_namespace, output, is_sure=yes)
         return
     where = "" if all_namespaces else namespace or usual_namespace(kubeconfig, context)
     if all_namespaces and not dry_run:
@@ -161,7 +161,7 @@ def _print(results: "Sequence[Result]", namespace: str) -> None:
 def _turn_or_show(
     access: "ApiAccess",
     emergency_release: SwitchAction,
-    operator_namespace: str | None,
+    install_namespace: str | None,
     output: Output,
     *,
     is_sure: bool,
@@ -170,7 +170,7 @@ def _turn_or_show(
 
     if emergency_release == SwitchAction.ON:
         _confirm("Start all held work in the cluster, and hold none?", is_sure=is_sure)
-    place, is_on = asyncio.run(_switched(access, emergency_release, operator_namespace))
+    place, is_on = asyncio.run(_switched(access, emergency_release, install_namespace))
     if output != Output.TABLE:
         print_document(switch.state_document(place, is_switched_on=is_on), output)
         return
@@ -179,7 +179,7 @@ def _turn_or_show(
 
 
 async def _switched(
-    access: "ApiAccess", emergency_release: SwitchAction, operator_namespace: str | None
+    access: "ApiAccess", emergency_release: SwitchAction, install_namespace: str | None
 ) -> "tuple[Place, bool]":
     from greensched_cli.reading.api_server import PATIENCE_S
     from greensched_cli.release import emergency_release as switch
@@ -187,7 +187,7 @@ async def _switched(
     from greensched_core.kubernetes_api import ApiClient
 
     async with ApiClient(access, timeout_s=PATIENCE_S) as client:
-        place = await switch.find_place(client, operator_namespace)
+        place = await switch.find_place(client, install_namespace)
         if emergency_release == SwitchAction.ON:
             await switch.turn_on(client, place, WallClock().now())
         elif emergency_release == SwitchAction.OFF:

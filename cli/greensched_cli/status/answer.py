@@ -45,7 +45,7 @@ class Question:
     namespace: str  # "" is all
     name: str | None
     with_released: bool
-    operator_namespace: str | None
+    install_namespace: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ async def ask(question: Question, now_s: float) -> StatusContent:
     scope = Scope(question.namespace)
     async with ApiClient(question.access, timeout_s=PATIENCE_S) as client:
         reading = await read_all(
-            client, scope, question.operator_namespace, now_s, with_running=question.with_released
+            client, scope, question.install_namespace, now_s, with_running=question.with_released
         )
     return _content(reading, scope, now_s, with_released=question.with_released)
 
@@ -107,7 +107,7 @@ async def ask_one(question: Question, name: str, times: LocalTimes) -> OneAnswer
         if not found:
             text = f"There is no {target.text} in namespace {question.namespace}."
             return OneAnswer(text, [])
-        state = await read_state(Pieces(client), question.operator_namespace, times.now_s)
+        state = await read_state(Pieces(client), question.install_namespace, times.now_s)
         answers = [await _about(client, work, state, times) for work in found]
     text = "\n\n".join(each.text for each in answers)
     return OneAnswer(text, [document for each in answers for document in each.documents])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from greensched_cli.explain.decisions import Context, Kubeconfig
+from greensched_cli.explain.decisions import Context, InstallNamespace, Kubeconfig
 from greensched_cli.output import AsOutput, Output, print_document
 from greensched_core.errors import ApiUnavailable, BadInput
 
@@ -23,12 +23,6 @@ Namespace = Annotated[
     typer.Option("--namespace", "-n", help="Namespace of the work; by default the context's."),
 ]
 AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="Show all namespaces.")]
-OperatorNamespace = Annotated[
-    str | None,
-    typer.Option(
-        help="Namespace in which GreenSched is installed; by default the one with its Lease."
-    ),
-]
 
 
 def status(
@@ -45,7 +39,7 @@ def status(
         bool, typer.Option("--watch", "-w", help="Refresh every 5 seconds until Ctrl-C.")
     ] = False,
     output: AsOutput = Output.TABLE,
-    operator_namespace: OperatorNamespace = None,
+    install_namespace: InstallNamespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -63,7 +57,7 @@ def status(
 
     access = api_access(kubeconfig, context)
     where = "" if all_namespaces else namespace or usual_namespace(kubeconfig, context)
-    question = Question(access, where, name, released, operator_namespace)
+    question = Question(access, where, name, released, install_namespace)
     if watch:
         _keep_looking(question, output)
     elif not _answer(question, output):

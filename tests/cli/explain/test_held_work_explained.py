@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 async def test_held_work_is_explained_as_held(users: Users, kind: str) -> None:
     await (users.hold_pod("train") if kind == "pod" else users.hold_job("train"))
     where = ("-n", users.namespace, "--kubeconfig", str(users.kubeconfig))
-    done = users.run("explain", "train", "--extender-namespace", users.own, *where)
+    done = users.run("explain", "train", "--install-namespace", users.own, *where)
     assert done.returncode == 1
     target = f"{kind}/train -n {users.namespace}"
     assert "GreenSched holds it: planned for 20" in done.stderr
@@ -28,5 +28,5 @@ async def test_a_job_that_its_user_suspended_is_not_called_held(users: Users) ->
     await users.create(jobs, {"metadata": {"name": "own"}, "spec": held["spec"] | {
         "selector": None, "template": {"spec": held["spec"]["template"]["spec"]}}})  # fmt: skip
     where = ("-n", users.namespace, "--kubeconfig", str(users.kubeconfig))
-    done = users.run("explain", "own", "--extender-namespace", users.own, *where)
+    done = users.run("explain", "own", "--install-namespace", users.own, *where)
     assert "GreenSched holds it" not in done.stderr

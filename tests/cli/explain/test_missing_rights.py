@@ -46,9 +46,8 @@ async def let_list_pods(users: Users) -> None:
 
 
 def asked(users: Users, verb: str, kubeconfig: Any) -> Any:
-    option = "--operator-namespace" if verb == "report" else "--extender-namespace"
     pod = ("no-such-pod",) if verb == "explain" else ()
-    return users.run(verb, *pod, option, users.own, "--kubeconfig", str(kubeconfig))
+    return users.run(verb, *pod, "--install-namespace", users.own, "--kubeconfig", str(kubeconfig))
 
 
 @pytest.mark.parametrize("verb", ["explain", "nodes", "report"])

@@ -19,9 +19,10 @@ def told(
     age_s: float = 120.0,
     was_asked: bool = True,
     hold: HeldUntil | None = None,
+    installed_in: str | None = "green",
 ) -> str:
     pod = PodSeen(scheduler, "Running" if node else "Pending", node, age_s, scheduled, hold)
-    return about(pod, "default/web", "green", was_asked)
+    return about(pod, "default/web", installed_in, was_asked)
 
 
 @pytest.mark.parametrize(("text", "parts"), [
@@ -42,8 +43,11 @@ def told(
     ], id="a-held-job"),
     pytest.param(told(), [
         "No scheduler named greensched has answered for 2m",
-        "kubectl -n green get deploy",
+        "kubectl get deploy,pods -n green -l app",
     ], id="a-dead-scheduler"),
+    pytest.param(told(installed_in=None), [
+        "kubectl get deploy,pods -A -l app",
+    ], id="a-dead-scheduler-anywhere"),
     pytest.param(told(age_s=2.0), ["has not answered yet"], id="made-just-now"),
     pytest.param(told("greenshed"), [
         "schedulerName greenshed, phase Pending",

@@ -56,8 +56,16 @@ async def _pods(request: web.Request) -> web.Response:
         return web.json_response({"message": "no"}, status=int(asked))
     if asked == "page":
         return web.Response(text="<html>")
-    names = [*SAID, "closed", "forbidden"] if asked == "greensched" else []
-    return web.json_response({"items": [{"metadata": {"name": name}} for name in names]})
+    return (
+        pods_in("greensched", *SAID, "closed", "forbidden")
+        if asked == "greensched"
+        else pods_in("")
+    )
+
+
+def pods_in(namespace: str, *names: str) -> web.Response:
+    metas = [{"name": name, "namespace": namespace} for name in names]
+    return web.json_response({"items": [{"metadata": each} for each in metas]})
 
 
 async def _forward(request: web.Request) -> web.StreamResponse:
@@ -94,7 +102,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[str]:
         yield str(path)
 
 
-async def asked(kubeconfig: str, namespace: str = "greensched") -> list[ReplicaAnswer]:
+async def asked(kubeconfig: str, namespace: str | None = "greensched") -> list[ReplicaAnswer]:
     where = Whereabouts(None, kubeconfig, None, namespace, None)
     hurried = replace(EXTENDER, patience_s=0.3)
     return await asyncio.to_thread(ask_replicas, "/v1/nodes", where, hurried)
@@ -126,6 +134,75 @@ async def test_each_replica_is_told_of_and_none_holds_the_others_up(cluster: str
 async def test_who_cannot_be_listed_is_told_why(cluster: str, namespace: str, told: str) -> None:
     with pytest.raises(ApiUnavailable, match=re.escape(told)):
         await asked(cluster, namespace)
+
+
+@pytest_asyncio.fixture
+async def elsewhere(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
+    """Starts a stand-in for an API server whose extender may run in other namespaces.
+
+    It answers `usual` for the pods of `greensched`, `anywhere` for those of all namespaces.
+    """
+    servers: list[TestServer] = []
+
+    async def start(usual: web.Response, anywhere: web.Response) -> str:
+        async def usual_pods(_: web.Request) -> web.Response:
+            return usual
+
+        async def all_pods(_: web.Request) -> web.Response:
+            return anywhere
+
+        api = web.Application()
+        api.router.add_get("/api/v1/namespaces/greensched/pods", usual_pods)
+        api.router.add_get("/api/v1/pods", all_pods)
+        api.router.add_get("/api/v1/namespaces/green/pods/{pod}/portforward", _forward)
+        server = TestServer(api)
+        await server.start_server()
+        servers.append(server)
+        path = tmp_path / "here"
+        path.write_text(AWAY.replace("127.0.0.1:1", f"127.0.0.1:{server.port}"))
+        return str(path)
+
+    yield start
+    for each in servers:
+        await each.close()
+
+
+def forbidden() -> web.Response:
+    return web.json_response({"message": "no"}, status=403)
+
+
+@pytest.mark.parametrize("usual", [pods_in, forbidden], ids=["no-pods", "no-right"])
+async def test_an_extender_in_another_namespace_is_found(elsewhere: Any, usual: Any) -> None:
+    here = usual("") if usual is pods_in else usual()
+    answers = await asked(await elsewhere(here, pods_in("green", "whole")), namespace=None)
+    assert [(each.replica, each.status) for each in answers] == [("whole", 404)]
+
+
+@pytest.mark.parametrize(
+    ("usual", "anywhere", "message"),
+    [
+        pytest.param(
+            pods_in("green"), forbidden(), "no extender pod runs in namespace greensched; see",
+            id="no-right-elsewhere",
+        ),
+        pytest.param(
+            forbidden(), forbidden(), "--user=YOU. If GreenSched is installed in another namesp",
+            id="no-right-at-all",
+        ),
+        pytest.param(
+            pods_in("green"), web.json_response({"items": [
+                {"metadata": {"name": "a", "namespace": "blue"}},
+                {"metadata": {"name": "b", "namespace": "green"}},
+            ]}), "extender pods run in the namespaces blue, green: name one of them with --install",
+            id="two-installations",
+        ),
+    ],
+)  # fmt: skip
+async def test_an_installation_that_cannot_be_chosen_must_be_named(
+    elsewhere: Any, usual: web.Response, anywhere: web.Response, message: str
+) -> None:
+    with pytest.raises(ApiUnavailable, match=re.escape(message)):
+        await asked(await elsewhere(usual, anywhere), namespace=None)
 
 
 @pytest.mark.parametrize("verb", ["nodes", "status"])

@@ -35,7 +35,7 @@ def kubeconfig(tmp_path: Path) -> Iterator[str]:
         yield str(path)
 
 
-@pytest.mark.parametrize("more", [(), ("--operator-namespace", "green")], ids=["any", "named"])
+@pytest.mark.parametrize("more", [(), ("--install-namespace", "green")], ids=["any", "named"])
 def test_parts_that_cannot_be_decoded_are_named_with_the_reason(
     greensched: Run, kubeconfig: str, more: tuple[str, ...]
 ) -> None:

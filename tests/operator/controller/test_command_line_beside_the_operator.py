@@ -24,7 +24,7 @@ async def greensched(kubeconfig: Path, place: Place, verb: str, *arguments: str)
     """Return what the command prints; the operator lives on in this loop meanwhile."""
     running = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "greensched_cli", verb, *arguments, "-n", place.namespace,
-        "--operator-namespace", place.own, "--kubeconfig", str(kubeconfig),
+        "--install-namespace", place.own, "--kubeconfig", str(kubeconfig),
         stdout=asyncio.subprocess.PIPE, env={**os.environ, "TZ": "UTC"},
     )  # fmt: skip
     told, _ = await running.communicate()
