@@ -39,7 +39,7 @@ def test_the_same_jobs_run_by_two_strategies_and_are_metered(
 ) -> None:
     # A kubelet with as many pods as it may have takes no other.
     cluster.wait_until(lambda: not ending(cluster), "earlier tests' pods are gone", 120.0)
-    before = release.scored()
+    before, unscored = release.scored(), release.unscored()
     told = greensched(
         "benchmark", "--cluster", "--strategies", "default,greensched-at-once",
         *SHORT, "--image", shell, "--out", str(tmp_path),
@@ -55,7 +55,9 @@ def test_the_same_jobs_run_by_two_strategies_and_are_metered(
     assert all(float(job["finished_at"]) > float(job["started_at"]) for job in jobs)
     ours = [job for job in jobs if job["strategy"] == "greensched-at-once"]
     assert {two_zones[job["node"]] for job in ours} == {CLEAN}
-    assert release.scored() == before + len(ours)
+    # A kubelet may turn a pod down; its Job then has another one, which is scored too.
+    assert release.scored() >= before + len(ours)
+    assert release.unscored() == unscored
     assert (tmp_path / "report.html").exists() and (tmp_path / "took.png").stat().st_size
     left = ("get", "namespaces", "--selector", "greensched.io/stress-job=suite", "--output", "name")
     assert cluster.kubectl(*left) == ""
