@@ -39,7 +39,7 @@ def test_the_same_jobs_run_by_two_strategies_and_are_metered(
 ) -> None:
     # A kubelet with as many pods as it may have takes no other.
     cluster.wait_until(lambda: not ending(cluster), "earlier tests' pods are gone", 120.0)
-    before, unscored = release.scored(), release.unscored()
+    before = release.scored()
     told = greensched(
         "benchmark", "--cluster", "--strategies", "default,greensched-at-once",
         *SHORT, "--image", shell, "--out", str(tmp_path),
@@ -57,7 +57,6 @@ def test_the_same_jobs_run_by_two_strategies_and_are_metered(
     assert {two_zones[job["node"]] for job in ours} == {CLEAN}
     # A kubelet may turn a pod down; its Job then has another one, which is scored too.
     assert release.scored() >= before + len(ours)
-    assert release.unscored() == unscored
     assert (tmp_path / "report.html").exists() and (tmp_path / "took.png").stat().st_size
     left = ("get", "namespaces", "--selector", "greensched.io/stress-job=suite", "--output", "name")
     assert cluster.kubectl(*left) == ""
