@@ -65,7 +65,11 @@ class Cluster:
         self.selectors.add(request.query["labelSelector"].rpartition("=")[2])
         items = [
             {
-                "metadata": {"name": name, "annotations": {labels.EXPLAIN_PORT: str(port)}},
+                "metadata": {
+                    "name": name,
+                    "namespace": "greensched",
+                    "annotations": {labels.EXPLAIN_PORT: str(port)},
+                },
                 "status": {"phase": "Running"},
             }
             for name, port in self.ports.items()
