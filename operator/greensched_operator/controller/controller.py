@@ -5,9 +5,10 @@ work is planned again, in a thread, so that releases never wait for it.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import structlog
@@ -139,11 +140,12 @@ class Controller:
         self._pauser.look()
         self._start_due()
         if self._is_time_for_all(now_s, monotonic_s):
+            staying = {} if self._is_stale else dict(self.works.planned)
             self._is_stale, self._planned_at_s, self._replanned_at = False, now_s, monotonic_s
             self._recorder.keep_only(self.works.known())
             with self._metrics.replan_s.time():
                 await self._queue_again()
-                await self._plan(self.works.waiting(), [])
+                await self._plan(self.works.waiting(), [], staying)
             planned = list(self.works.planned.values())
             pausing = self._pauser.pause(rules, lambda: self._situation(planned))
             await self._while_starting(pausing)
@@ -184,11 +186,17 @@ class Controller:
             return
         self.works.queue.replace(queued)
 
-    async def _plan(self, waiting: Sequence[MayWait], earlier_plans: Sequence[Planned]) -> None:
+    async def _plan(
+        self,
+        waiting: Sequence[MayWait],
+        earlier_plans: Sequence[Planned],
+        staying: Mapping[str, Planned] = MappingProxyType({}),
+    ) -> None:
+        """Plan work; that of `staying` only where its earlier plan has no room any more."""
         if not waiting:
             return
         try:
-            situation = self._situation(earlier_plans)
+            situation = replace(self._situation(earlier_plans), staying=staying)
             planning = in_thread(self._plan_starts, waiting, situation)
             planned, released = await self._while_starting(planning)
         except Exception:  # held work still starts at its latest start

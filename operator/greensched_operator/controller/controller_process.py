@@ -229,7 +229,8 @@ class ControllerProcess:
         for pod in pods:
             place = places.get(self.nodes.zone_of(pod.node) or "")
             if place is not None:
-                found.append(Running(place, pod.until_s, pod.cpu_cores, pod.gpus))
+                needs = pod.cpu_cores, pod.gpus, pod.memory_bytes
+                found.append(Running(place, pod.until_s, *needs))
         return found
 
     def _zones_for(self, waiting: MayWait) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The planner's view of the cluster: cores and watts per core by zone, and running pods."""
+"""The planner's view of the cluster: room and watts per core by zone, and running pods."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,6 +26,7 @@ class Zone:
     gpus: float = 0.0  # of schedulable nodes
     speed: float = 1.0  # of a mean run, relative to the reference core: a harmonic mean
     pue: float = 1.0  # mean
+    memory_bytes: float = 0.0  # allocatable, of schedulable nodes; 0: not known, and not planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class RunningPod:
     seen_s: float = 0.0  # when it was first seen on the node
     gpus: float = 0.0
     leaves_s: float = math.inf  # end of the grace period, once it is being deleted
+    memory_bytes: float = 0.0
 
 
 class ClusterNodes:
@@ -174,7 +176,7 @@ def mean_zone(name: str, nodes: Sequence[Node], assumed: PowerAssumptions) -> Zo
         pues += node.cpu_cores * pue
     return Zone(
         name, cores, watts / cores, gpu_watts / gpus if gpus else 0.0, gpus, cores / slowness,
-        pues / cores,
+        pues / cores, sum(node.memory_bytes for node in nodes),
     )  # fmt: skip
 
 
@@ -241,7 +243,9 @@ class RunningPods:
             pod, now_s, maker = workload_of(item), self._clock.now(), item.metadata.maker
             until_s = now_s + self._runtime_s(pod.scheduler, pod.runtime_s)
             owner = "" if maker is None else maker.uid
-            self._pods[uid] = RunningPod(node, pod.cpu_cores, until_s, owner, now_s, pod.gpus)
+            self._pods[uid] = RunningPod(
+                node, pod.cpu_cores, until_s, owner, now_s, pod.gpus, memory_bytes=pod.memory_bytes
+            )
             if self._has_listed and pod.scheduler in self._schedulers:
                 self._placed(item)
         if item.metadata.deletionTimestamp is not None:

@@ -28,6 +28,7 @@ from greensched_operator.planning.start_planning import (
     core_plan,
     interruptible,
     jitter_of,
+    needs_of,
 )
 from greensched_operator.planning.work_power import run_s
 from greensched_policies.planning.core_plan import CorePlan
@@ -156,11 +157,11 @@ def _suspended(
     zone, terms, outlook = names.index(run_segment.zone), waiting.terms, situation.outlooks.outlook
     begin_s, restart_s = slot_begin(situation.now_s), terms.restart_s or 0.0
     own = [
-        (max(pod.until_s, begin_s + outlook.slot_s), pod.cpu_cores, pod.gpus)
+        (max(pod.until_s, begin_s + outlook.slot_s), pod.cpu_cores, pod.gpus, pod.memory_bytes)
         for pod in run_segment.pods
     ]
-    for until_s, cores, gpus in own:
-        plan.keep(zone, situation.now_s, until_s, -cores, -gpus)
+    for until_s, *needs in own:
+        plan.keep(zone, situation.now_s, until_s, *(-each for each in needs))
     # If it keeps running, it does not restart.
     running = replace(terms, runtime_s=max(terms.runtime_s - restart_s, 1.0))
     work = replace(
@@ -173,11 +174,11 @@ def _suspended(
     answer = plan_slots(outlook, plan, work, begin_s, thresholds=thresholds)
     start_s = begin_s if answer is None else answer.chosen.start_s
     if answer is None or start_s <= situation.now_s or not _is_in_time(start_s, terms):
-        for until_s, cores, gpus in own:
-            plan.keep(zone, situation.now_s, until_s, cores, gpus)
+        for until_s, *needs in own:
+            plan.keep(zone, situation.now_s, until_s, *needs)
         return None
     for run_segment_s in answer.run_segments:
-        plan.keep(zone, *run_segment_s, waiting.work.cpu_cores, waiting.work.gpus)
+        plan.keep(zone, *run_segment_s, *needs_of(waiting.work))
     resume_s = min(start_s + jitter_of(waiting, situation.jitter_s), terms.latest_start_s)
     resume_s = waiting.policy.quiet_hours.next_allowed(resume_s) or resume_s
     return Planned(

@@ -6,8 +6,8 @@ simulator's.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import msgspec
 import numpy as np
@@ -17,6 +17,7 @@ from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_operator.holding.judging import MayWait, ReleaseNow
 from greensched_operator.objects.release_patch import ReleaseReason
+from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
 from greensched_operator.planning.work_power import can_run, own_part, run_s, work_power_w
@@ -25,11 +26,13 @@ from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.held_start import by_worth, jitter_s, release_s, within_share
 from greensched_policies.planning.planning import (
     Chosen,
+    Kept,
     Running,
+    StartReason,
     StartRequest,
     Thresholds,
     keep_queued,
-    plan_all,
+    plan_again,
 )
 from greensched_policies.planning.slot_planning import Interruptible, plan_slots
 from greensched_policies.rules.catalogue import WhenPolicy
@@ -51,6 +54,8 @@ class Situation:
     opens_s: Callable[[MayWait], float]  # the earliest start that its namespace's budget allows
     jitter_s: float
     queued: tuple["Planned", ...] = ()  # released, but without a node; their room stays reserved
+    # Earlier plans by uid, which stay where there is still room; other work is planned anew.
+    staying: Mapping[str, "Planned"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +124,12 @@ def plan_starts(
     in_slots = _in_slots(waiting, plan, begin_s, situation)
     groups = _gangs([one for one in waiting if one.work.uid not in in_slots])
     requests = [_start_request(group, situation) for group in groups]
-    chosen = plan_all(situation.outlooks.outlook, plan, requests, begin_s)
+    kept = [_kept(group, situation) for group in groups]
+    chosen = plan_again(situation.outlooks.outlook, plan, requests, kept, begin_s)
     planned = [
         _planned(one, group, choice, situation)
+        if choice is not None
+        else situation.staying[one.work.uid].on(one)
         for group, choice in zip(groups, chosen, strict=True)
         for one in group
     ]
@@ -177,7 +185,8 @@ def core_plan(situation: Situation) -> CorePlan:
     outlook = situation.outlooks.outlook
     capacity = np.array([zone.cpu_cores for zone in situation.zones])
     gpus = np.array([zone.gpus for zone in situation.zones], dtype=float)
-    plan = CorePlan(capacity, outlook.begin_s, outlook.slot_s, outlook.slots, gpus)
+    memory = np.array([zone.memory_bytes for zone in situation.zones], dtype=float)
+    plan = CorePlan(capacity, outlook.begin_s, outlook.slot_s, outlook.slots, gpus, memory)
     places = {zone.name: place for place, zone in enumerate(situation.zones)}
     for one in (*situation.queued, *situation.earlier_plans):
         place = places.get(one.kept_zone)
@@ -185,11 +194,12 @@ def core_plan(situation: Situation) -> CorePlan:
             chosen, work = one.chosen, one.waiting.work
             whole = ((chosen.expected_s, chosen.kept_until_s),)
             for begin_s, end_s in one.run_segments or whole:
-                plan.keep(place, begin_s, end_s, work.cpu_cores, work.gpus)
+                plan.keep(place, begin_s, end_s, *needs_of(work))
     soonest_s = slot_begin(situation.now_s) + outlook.slot_s
     for run in situation.running:
         until_s = max(run.until_s, soonest_s)
-        plan.keep(run.zone, situation.now_s, until_s, run.cpu_cores, run.gpus)
+        needs = run.cpu_cores, run.gpus, run.memory_bytes
+        plan.keep(run.zone, situation.now_s, until_s, *needs)
     return plan
 
 
@@ -211,7 +221,7 @@ def _in_slots(
             continue
         for run_segment in answer.run_segments:
             kept = (answer.chosen.kept_zone, *run_segment)
-            plan.keep(*kept, one.work.cpu_cores, one.work.gpus)
+            plan.keep(*kept, *needs_of(one.work))
         planned = _planned(one, [one], answer.chosen, situation)
         found[one.work.uid] = replace(planned, run_segments=answer.run_segments)
     return found
@@ -229,6 +239,7 @@ def interruptible(one: MayWait, situation: Situation) -> Interruptible:
         when=request.when,
         limit=request.limit,
         gpus=request.gpus,
+        memory_bytes=request.memory_bytes,
         restart_s=0.0 if restart_s is None else restart_s,
         most_restarts=one.terms.most_restarts,
         from_s=one.terms.start_from_s,
@@ -262,7 +273,31 @@ def _start_request(group: Sequence[MayWait], situation: Situation) -> StartReque
         gpus=sum(one.work.gpus for one in group),
         kept_start_s=None if kept is None else kept - jitter_of(first, situation.jitter_s),
         waits_for_room=first.policy.waits_for_room,
+        memory_bytes=sum(one.work.memory_bytes for one in group),
     )
+
+
+def _kept(group: Sequence[MayWait], situation: Situation) -> Kept | None:
+    """Return the room of a group's earlier plan, if that may stay; None: it is planned anew."""
+    plans = [situation.staying.get(one.work.uid) for one in group]
+    places = {zone.name: place for place, zone in enumerate(situation.zones)}
+    first = plans[0]
+    if first is None or first.run_segments or first.kept_zone not in places:
+        return None
+    for plan, one in zip(plans, group, strict=True):
+        opens_s = max(one.terms.start_from_s, situation.opens_s(one))
+        if plan is None or not (
+            max(situation.now_s, opens_s) < plan.start_s <= one.terms.latest_start_s
+        ):
+            return None
+    chosen = first.chosen
+    seeks_room = chosen.why is StartReason.NO_ROOM
+    return Kept(places[first.kept_zone], chosen.expected_s, chosen.kept_until_s, seeks_room)
+
+
+def needs_of(work: Work) -> tuple[float, float, float]:
+    """Return the cores, GPUs and memory that a workload requests."""
+    return work.cpu_cores, work.gpus, work.memory_bytes
 
 
 def _run_s(group: Sequence[MayWait], zone: Zone, zones: Sequence[Zone]) -> float:

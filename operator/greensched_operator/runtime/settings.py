@@ -59,8 +59,8 @@ class OperatorSettings(ClusterSettings):
     )
     replan_every_s: Positive = Field(
         default=300.0,
-        description="Seconds after which all held work is planned again even without a new "
-        "forecast, since time passes and the cluster changes.",
+        description="Seconds after which held work is planned again even without a new "
+        "forecast, if its room is gone, or if it waits for room and there is some.",
     )
     releases_per_second: Positive = Field(
         default=20.0,

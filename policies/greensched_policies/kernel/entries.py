@@ -50,7 +50,7 @@ _flags: Any = _pointer_to(types.boolean)
 def _basis(whole: Any, numbers: Any) -> Basis:
     zones, steps = whole[at.ZONES], whole[at.STEPS]
     by_step = carray(_floats(whole[at.BY_STEP_AT]), (8, steps))
-    by_zone = carray(_floats(whole[at.BY_ZONE_AT]), (4, zones))
+    by_zone = carray(_floats(whole[at.BY_ZONE_AT]), (5, zones))
     grid = GridTable(
         carray(_integers(whole[at.STARTS_AT]), (zones + 1,)), by_zone[0], by_step[0], by_step[1],
         by_step[2:4], by_step[4:6], by_step[6:8], np.ones((2, steps)), np.zeros((2, steps)),
@@ -58,7 +58,8 @@ def _basis(whole: Any, numbers: Any) -> Basis:
     )  # fmt: skip
     cores = carray(_floats(whole[at.CORES_AT]), (zones, whole[at.SLOTS]))
     gpus = carray(_floats(whole[at.GPUS_AT]), (zones, whole[at.GPU_SLOTS]))
-    plan = Plan(cores, by_zone[2], gpus, by_zone[3])
+    memory = carray(_floats(whole[at.MEMORY_AT]), (zones, whole[at.MEMORY_SLOTS]))
+    plan = Plan(cores, by_zone[2], gpus, by_zone[3], memory, by_zone[4])
     return Basis(grid, plan, numbers[at.NOW_S], numbers[at.SLOT_S])
 
 
@@ -76,13 +77,16 @@ def plan_starts(integers_at: Any, numbers_at: Any) -> None:
 
 def see_slots(integers_at: Any, numbers_at: Any) -> None:
     """Write what a `when` rule sees of the next slots: see `starts.watch_slots`."""
-    whole, numbers = carray(integers_at, (at.RAW_AT + 1,)), carray(numbers_at, (6,))
+    whole, numbers = carray(integers_at, (at.RAW_AT + 1,)), carray(numbers_at, (7,))
     zones, count = whole[at.ZONES], whole[at.SLOTS_SEEN]
     runtime_s = carray(_floats(whole[at.RUNTIME_AT]), (zones,))
     columns = carray(_floats(whole[at.COLUMNS_AT]), (8, zones, count))
     raw = carray(_floats(whole[at.RAW_AT]), (2, zones, count))
     basis = _basis(whole, numbers)
-    work = PendingWork(basis.now_s, runtime_s, numbers[at.CORES], numbers[at.GPUS_REQUESTED])
+    work = PendingWork(
+        basis.now_s, runtime_s, numbers[at.CORES], numbers[at.GPUS_REQUESTED],
+        numbers[at.MEMORY_REQUESTED], 1.0,
+    )  # fmt: skip
     has_gaps = watch_slots(basis.grid, basis.plan, basis.slot_s, work, NO_TRANSFER, columns)
     for zone in range(zones):
         for place in range(count):

@@ -12,6 +12,7 @@ from greensched_policies.kernel.choosing import Choice, StartTerms, choose, soon
 from greensched_policies.kernel.forecast_window import watch_run
 from greensched_policies.kernel.rules import ask, cost_by
 from greensched_policies.kernel.starts import (
+    LATER_SHARE,
     NO_TRANSFER,
     SEEN,
     PendingWork,
@@ -20,14 +21,23 @@ from greensched_policies.kernel.starts import (
     choose_zones,
     fill_all_gaps,
     keep,
-    keep_gpus,
+    keep_more,
     most_slots,
+    slots_of,
     starts_known,
     take_best,
     watch,
+    watch_room,
 )
 from greensched_policies.library import functions as rows
-from greensched_policies.library.functions import MOST_STARTS, NO_RULE, NO_ZONE, QUEUED
+from greensched_policies.library.functions import (
+    MOST_STARTS,
+    NO_RULE,
+    NO_ZONE,
+    NO_ZONE_YET,
+    QUEUED,
+    STAYS,
+)
 from greensched_policies.library.grid_table import GridTable
 
 
@@ -60,6 +70,9 @@ def plan_starts(basis: Basis, many: Many, order: Integers, ask_at: int, found: F
         if rule == QUEUED:
             take_soonest(basis, many, place, found)
             continue
+        if stays(basis, many, place):
+            found[rows.WHY, place] = STAYS
+            continue
         count = starts_of(basis, many, place)
         columns, zones = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
         has_carbon = see(basis, many, place, columns, zones)
@@ -90,7 +103,17 @@ def starts_of(basis: Basis, many: Many, place: int) -> int:
 def work_of(basis: Basis, many: Many, place: int) -> PendingWork:
     """Return a workload as a `PendingWork`."""
     cores, gpus = many.asked[rows.CPU_CORES, place], many.asked[rows.GPUS, place]
-    return PendingWork(basis.now_s, many.runtime_s[place], cores, gpus)
+    memory_bytes = many.asked[rows.MEMORY_BYTES, place]
+    later_share = 1.0 if np.isnan(many.asked[rows.LEAST_SAVING, place]) else LATER_SHARE
+    return PendingWork(basis.now_s, many.runtime_s[place], cores, gpus, memory_bytes, later_share)
+
+
+@fast
+def with_all_room(work: PendingWork) -> PendingWork:
+    """Return a workload whose later starts may take all room too."""
+    return PendingWork(
+        work.now_s, work.runtime_s, work.cpu_cores, work.gpus, work.memory_bytes, 1.0
+    )
 
 
 @fast
@@ -110,6 +133,62 @@ def see(basis: Basis, many: Many, place: int, columns: Floats, zones: Integers) 
     choose_zones(basis.grid, work, slot_s, weights, seen, room, zones)
     take_best(work.runtime_s, slot_s, seen, zones, columns)
     return has_carbon
+
+
+@fast
+def stays(basis: Basis, many: Many, place: int) -> bool:
+    """Return whether an earlier plan of a workload still has room, and keep that room again.
+
+    One that waits for room does not stay if an earlier start has room now.
+    """
+    zone, from_s = int(many.asked[rows.STAYS_IN, place]), many.asked[rows.STAYS_FROM_S, place]
+    if zone == NO_ZONE_YET or from_s < basis.now_s or np.isinf(many.runtime_s[place, zone]):
+        return False
+    work = with_all_room(work_of(basis, many, place))
+    expected = int(np.rint((from_s - basis.now_s) / basis.slot_s))
+    if not _has_room_at(basis, work, zone, expected):
+        return False
+    if many.asked[rows.SEEKS_ROOM, place] != 0.0 and _has_room_before(basis, work, expected):
+        return False
+    _keep_room(basis, work, zone, expected)
+    return True
+
+
+@fast
+def _has_room_at(basis: Basis, work: PendingWork, zone: int, expected: int) -> bool:
+    """Return whether a zone has room for a run that begins with a slot."""
+    plan, slot_s = basis.plan, basis.slot_s
+    begin_s = basis.now_s + expected * slot_s
+    end_s = begin_s + work.runtime_s[zone]
+    first, last = slots_of(begin_s, end_s, slot_s, plan.cores.shape[1])
+    most_cores = FULL * plan.capacity[zone] - work.cpu_cores
+    for at in range(first, last):
+        if plan.cores[zone, at] > most_cores:
+            return False
+    if work.memory_bytes > 0.0 and plan.memory.shape[1] > 0:
+        most_bytes = FULL * plan.memory_capacity[zone] - work.memory_bytes
+        for at in range(first, last):
+            if plan.memory[zone, at] > most_bytes:
+                return False
+    if work.gpus > 0.0 and plan.gpus.shape[1] > 0:
+        for at in range(first, last):
+            if plan.gpus[zone, at] > plan.gpu_capacity[zone] - work.gpus:
+                return False
+    return True
+
+
+@fast
+def _has_room_before(basis: Basis, work: PendingWork, expected: int) -> bool:
+    """Return whether any zone has room for a run that begins before a slot."""
+    busiest = np.empty(expected)
+    room = np.empty((2, expected + most_slots(work.runtime_s, basis.slot_s)))
+    for zone in range(work.runtime_s.size):
+        if not np.isinf(work.runtime_s[zone]):
+            watch_room(basis.plan, basis.slot_s, work, zone, room, busiest)
+            for place in range(expected):
+                if busiest[place] <= FULL:
+                    return True
+    return False
 
 
 @inlined
@@ -181,8 +260,7 @@ def _keep_room(basis: Basis, work: PendingWork, zone: int, expected: int) -> Non
     begin_s = basis.now_s + expected * basis.slot_s
     end_s = begin_s + work.runtime_s[zone]
     keep(basis.plan, zone, basis.slot_s, begin_s, end_s, work.cpu_cores)
-    if work.gpus > 0.0:
-        keep_gpus(basis.plan, zone, basis.slot_s, begin_s, end_s, work.gpus)
+    keep_more(basis.plan, zone, basis.slot_s, begin_s, end_s, work.gpus, work.memory_bytes)
 
 
 @inlined

@@ -1,7 +1,7 @@
 """What is seen of a run's candidate starts: forecast, room in the plan, and the best zone of each.
 
-The plan is of the cores and GPUs that run in each zone. All times are in seconds from the begin of
-the plan and of the grid.
+The plan is of the cores, GPUs and memory used in each zone. All times are in seconds from the begin
+of the plan and of the grid.
 """
 
 from typing import NamedTuple, Protocol
@@ -19,6 +19,9 @@ from greensched_policies.library.grid_table import GridTable
 NO_TRANSFER = np.zeros((2, 0))  # of data to any zone
 _LEAST_MAGNITUDE = 1e-30
 _LEAST_CAPACITY = 1e-9  # a zone that lost its capacity counts as full, without dividing by zero
+# The share of `FULL` that may be planned for starts later than now: some runs will take longer than
+# estimated, and work that is not yet known needs room too. Decision 20 has what other shares did.
+LATER_SHARE = 0.95
 
 # What is seen of each zone and start, in the order of SlotColumns: carbon at the start and over the
 # run, price at the start and over the run, their weighted sum over the run, and the load.
@@ -28,7 +31,7 @@ _with_overload = compiled(with_overload, inlined)
 
 
 class Plan(NamedTuple):
-    """The cores and GPUs that run or are to run in each zone, slot by slot from time 0.
+    """The cores, GPUs and memory used by what runs or is to run in each zone, by slot from time 0.
 
     A run counts fully in each slot that it touches. The plan ends with its last slot. It has no
     slots if jobs start on arrival and no rule looks ahead.
@@ -38,6 +41,8 @@ class Plan(NamedTuple):
     capacity: Floats  # [Z] cores of the zone's nodes
     gpus: Floats = np.zeros((0, 0))  # [Z,S], or no slots: GPUs are not planned
     gpu_capacity: Floats = np.zeros(0)  # [Z]
+    memory: Floats = np.zeros((0, 0))  # [Z,S] bytes, or no slots: memory is not planned
+    memory_capacity: Floats = np.zeros(0)  # [Z] bytes
 
 
 class HasNeeds(Protocol):
@@ -59,6 +64,14 @@ class HasNeeds(Protocol):
     def gpus(self) -> float:
         """Return the requested GPUs."""
 
+    @property
+    def memory_bytes(self) -> float:
+        """Return the requested memory."""
+
+    @property
+    def later_share(self) -> float:
+        """Return the share of `FULL` that a start later than now may take."""
+
 
 class PendingWork(NamedTuple):
     """A workload, or the rest of one, that may start now or later."""
@@ -67,6 +80,8 @@ class PendingWork(NamedTuple):
     runtime_s: Floats  # [Z] expected in each zone, infinite where no node can take it
     cpu_cores: float
     gpus: float
+    memory_bytes: float
+    later_share: float  # of `FULL`, that a start later than now may take
 
 
 @inlined
@@ -110,17 +125,34 @@ def watch(
             for place in range(seen.shape[2]):
                 seen[1, zone, place] *= surcharge[0, zone]
                 seen[3, zone, place] += surcharge[1, zone]
-        touched = slots_of(now_s, now_s + runtime_s, slot_s, plan.cores.shape[1])
-        busiest = seen[_BUSIEST, zone]
-        for place in range(busiest.size):
-            busiest[place] = 0.0
-        cores, capacity = plan.cores[zone], plan.capacity[zone]
-        watch_plan(cores, capacity, touched, work.cpu_cores, room, 1.0, busiest)
-        if work.gpus > 0.0 and plan.gpus.shape[1] > 0:
-            # GPUs are whole: there is room until the last one is requested.
-            gpus, capacity = plan.gpus[zone], plan.gpu_capacity[zone]
-            watch_plan(gpus, capacity, touched, work.gpus, room, FULL, busiest)
+        watch_room(plan, slot_s, work, zone, room, seen[_BUSIEST, zone])
     return has_gaps
+
+
+@borrowing
+def watch_room(
+    plan: Plan, slot_s: float, work: HasNeeds, zone: int, room: Floats, busiest: Floats
+) -> None:
+    """Fill in the zone's busiest share over the run from each start, [S], the run included.
+
+    It is the largest of the shares of cores, memory and GPUs. Those of cores and memory are divided
+    by `later_share` for all starts but the first.
+    """
+    for place in range(busiest.size):
+        busiest[place] = 0.0
+    end_s = work.now_s + work.runtime_s[zone]
+    touched = slots_of(work.now_s, end_s, slot_s, plan.cores.shape[1])
+    cores, capacity = plan.cores[zone], plan.capacity[zone]
+    watch_plan(cores, capacity, touched, work.cpu_cores, room, 1.0, busiest)
+    if work.memory_bytes > 0.0 and plan.memory.shape[1] > 0:
+        memory, capacity = plan.memory[zone], plan.memory_capacity[zone]
+        watch_plan(memory, capacity, touched, work.memory_bytes, room, 1.0, busiest)
+    for place in range(1, busiest.size):
+        busiest[place] /= work.later_share
+    if work.gpus > 0.0 and plan.gpus.shape[1] > 0:
+        # GPUs are whole: there is room until the last one is requested.
+        gpus, capacity = plan.gpus[zone], plan.gpu_capacity[zone]
+        watch_plan(gpus, capacity, touched, work.gpus, room, FULL, busiest)
 
 
 @borrowing
@@ -194,7 +226,9 @@ def watch_slots(
     count = columns.shape[2]
     in_slot_s = np.where(np.isinf(work.runtime_s), np.inf, slot_s)
     room = np.empty((2, count + most_slots(in_slot_s, slot_s)))
-    in_slot = PendingWork(work.now_s, in_slot_s, work.cpu_cores, work.gpus)
+    in_slot = PendingWork(
+        work.now_s, in_slot_s, work.cpu_cores, work.gpus, work.memory_bytes, work.later_share
+    )
     return watch(grid, plan, slot_s, in_slot, surcharge, columns[2:], room)
 
 
@@ -233,10 +267,10 @@ def watch_plan(
     factor: float,
     busiest: Floats,
 ) -> None:
-    """Raise the zone's busiest share of cores or GPUs over a run from each start, [S], to this one.
+    """Raise the zone's busiest share over a run from each start, [S], to this one.
 
-    `planned`, [S], are those of the zone, and `amount` those of the run. The share is multiplied by
-    `factor`.
+    `planned`, [S], are the zone's cores, GPUs or memory, and `amount` those of the run. The share
+    is multiplied by `factor`.
 
     `touched` are the slots of a run that begins now, from `slots_of`. `room`, at least
     [2, S + slots of the run], is working memory for the maxima over 1, 2, 4, 8 … slots from each
@@ -274,12 +308,15 @@ def keep(
 
 
 @borrowing
-def keep_gpus(
-    plan: Plan, zone: int, slot_s: float, begin_s: float, end_s: float, gpus: float
-) -> None:
-    """Add GPUs to the plan as `keep` adds cores."""
-    if plan.gpus.shape[1] > 0:
+def keep_more(
+    plan: Plan, zone: int, slot_s: float, begin_s: float, end_s: float, gpus: float,
+    memory_bytes: float,
+) -> None:  # fmt: skip
+    """Add GPUs and memory to the plan as `keep` adds cores."""
+    if gpus != 0.0 and plan.gpus.shape[1] > 0:
         _add(plan.gpus[zone], slot_s, begin_s, end_s, gpus)
+    if memory_bytes != 0.0 and plan.memory.shape[1] > 0:
+        _add(plan.memory[zone], slot_s, begin_s, end_s, memory_bytes)
 
 
 @inlined

@@ -15,22 +15,27 @@ MOST_STARTS = 672  # of a workload: a week of quarter hours
 WHEN_NAMES = tuple(WHEN_RULES)  # the library takes the place of a rule
 # Why a start was chosen: see `planning.StartReason`, which has them in this order.
 NO_CHOICE, NOW_IS_BEST, SAVES_TOO_LITTLE, CARBON_LIMIT, PLANNED, KEPT, NO_ZONE, NO_ROOM = range(8)
+STAYS = 8  # no start was chosen: the earlier plan still has room
 
 # Most functions begin with a forecast and a plan. Whole numbers: Z zones, T steps of the grid, S
-# slots of the plan, and S or 0 of the plan for GPUs. Arrays of a `GridTable` and a plan: [Z+1]
-# starts; [8,T] times_s, since_s, and values, sums and gaps_s of carbon and price; [4,Z] per_step,
-# known_until_s, capacity and gpu_capacity; [Z,S] cores; [Z,S] gpus.
-ZONES, STEPS, SLOTS, GPU_SLOTS, STARTS_AT, BY_STEP_AT, BY_ZONE_AT, CORES_AT, GPUS_AT = range(9)
+# slots of the plan, and S or 0 of the plan for GPUs, and for memory. Arrays of a `GridTable` and a
+# plan: [Z+1] starts; [8,T] times_s, since_s, and values, sums and gaps_s of carbon and price; [5,Z]
+# per_step, known_until_s, capacity, gpu_capacity and memory_capacity; [Z,S] cores, gpus, memory.
+(
+    ZONES, STEPS, SLOTS, GPU_SLOTS, MEMORY_SLOTS, STARTS_AT, BY_STEP_AT, BY_ZONE_AT, CORES_AT,
+    GPUS_AT, MEMORY_AT, SHARED,
+) = range(12)  # fmt: skip
 NOW_S, SLOT_S = range(2)  # numbers
 
 # What plan_starts takes then: N workloads, M decisions, the address of an `Ask`; [ASKED,N] numbers;
 # [2,N,Z] expected runtime in each zone, and watts there; [2,M] the workload and the place of its
 # rule, in the order of the decisions. Results: [FOUND,N], and the plan has their room.
-COUNT, DECISIONS, ASK_AT, ASKED_AT, IN_ZONES_AT, ORDER_AT, FOUND_AT = range(9, 16)
+COUNT, DECISIONS, ASK_AT, ASKED_AT, IN_ZONES_AT, ORDER_AT, FOUND_AT = range(SHARED, SHARED + 7)
 (
     LATEST_S, CPU_CORES, GPUS, BY_CARBON, BY_PRICE, PRICE_PER_G, AT_ARRIVAL_G, KEPT_S, LEAST_SAVING,
-    LEAST_CHANGE, WAITS_FOR_ROOM, ASKED,
-) = range(12)  # fmt: skip
+    LEAST_CHANGE, WAITS_FOR_ROOM, MEMORY_BYTES, STAYS_IN, STAYS_FROM_S, SEEKS_ROOM, ASKED,
+) = range(16)  # fmt: skip
+NO_ZONE_YET = -1  # STAYS_IN of work that is planned anew
 (
     PLACE, WHY, EXPECTED, ZONE, ZONE_NOW, ZONE_EXPECTED, SAVING, LACKS_ROOM, HAS_ROOM,
     CARBON, PRICE, CARBON_NOW, PRICE_NOW, SOONEST, FOUND,
@@ -43,8 +48,8 @@ Ask = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, cty
 
 # What see_slots takes then: S slots; [Z] runtimes. Results: [8,Z,S] the fields of SlotColumns, a
 # row for each zone, and [2,Z,S] carbon and price, NaN where data is missing.
-SLOTS_SEEN, RUNTIME_AT, COLUMNS_AT, RAW_AT = range(9, 13)
-CORES, GPUS_REQUESTED, CARBON_WEIGHT, COST_WEIGHT = range(2, 6)  # numbers
+SLOTS_SEEN, RUNTIME_AT, COLUMNS_AT, RAW_AT = range(SHARED, SHARED + 4)
+CORES, GPUS_REQUESTED, MEMORY_REQUESTED, CARBON_WEIGHT, COST_WEIGHT = range(2, 7)  # numbers
 
 # What planned_slots takes: S slots, and whether work runs already; [S] the cost of each slot.
 # Results: [S] whether it runs in each, and [1] their cost.

@@ -1,15 +1,15 @@
-"""The cores and GPUs that run or are planned in each zone and slot."""
+"""The cores, GPUs and memory used by what runs or is planned in each zone and slot."""
 
 import math
 
 import numpy as np
 
 from greensched_policies.costs.cost import Floats
-from greensched_policies.planning.held_start import has_room
+from greensched_policies.planning.held_start import has_gpus, has_room
 
 
 class CorePlan:
-    """The cores, and GPUs if there are any, that run or are planned in each zone from `begin_s` on.
+    """What runs and is planned uses so much of each zone, from `begin_s` on.
 
     A run that touches a slot counts in all of it. Runs beyond the last slot count in that one.
     """
@@ -21,22 +21,26 @@ class CorePlan:
         slot_s: float,
         slots: int,
         gpus: Floats | None = None,
+        memory_bytes: Floats | None = None,
     ) -> None:
-        """`capacity` are the cores of each zone, [Z], and `gpus` its GPUs."""
+        """`capacity` are the cores of each zone, [Z]; GPUs and memory are planned if given."""
         if slots < 1 or not slot_s > 0.0:
             raise ValueError("a plan needs at least one slot, and slots longer than 0 s")
         self.capacity = capacity  # [Z] cores of the zone's nodes
         self.gpu_capacity = np.zeros(capacity.size) if gpus is None else gpus
+        self.memory_capacity = np.zeros(capacity.size) if memory_bytes is None else memory_bytes
         self.begin_s = begin_s
         self.slot_s = slot_s
         self.cores = np.zeros((capacity.size, slots))
         # [Z,slots]; no slots if no zone has any: then it does not matter who asks for them.
         self.gpus = np.zeros((capacity.size, slots if self.gpu_capacity.any() else 0))
+        self.memory = np.zeros((capacity.size, slots if self.memory_capacity.any() else 0))
 
     def keep(
-        self, zone: int, begin_s: float, end_s: float, cpu_cores: float, gpus: float = 0.0
-    ) -> None:
-        """Add cores and GPUs from `begin_s` to `end_s`; negative ones remove them again.
+        self, zone: int, begin_s: float, end_s: float, cpu_cores: float, gpus: float = 0.0,
+        memory_bytes: float = 0.0,
+    ) -> None:  # fmt: skip
+        """Add cores, GPUs and memory from `begin_s` to `end_s`; negative ones remove them again.
 
         A run that ends before the plan begins changes nothing.
         """
@@ -46,15 +50,18 @@ class CorePlan:
         self.cores[zone, first:last] += cpu_cores
         if gpus and self.gpus.size:
             self.gpus[zone, first:last] += gpus
+        if memory_bytes and self.memory.size:
+            self.memory[zone, first:last] += memory_bytes
 
     def has_room(self, zone: int, begin_s: float, end_s: float, *, with_gpus: bool) -> bool:
-        """Return whether a zone has room for the cores that are kept then, and GPUs if asked."""
+        """Return whether a zone has room for all that is kept then; GPUs count if asked."""
         first, last = self._slots_of(begin_s, end_s)
-        cores, gpus = (
-            self.cores[zone, first:last],
-            self.gpus[zone, first : last if with_gpus else first],
+        gpus = self.gpus[zone, first : last if with_gpus else first]
+        return (
+            has_room(self.cores[zone, first:last], self.capacity[zone])
+            and has_room(self.memory[zone, first:last], self.memory_capacity[zone])
+            and has_gpus(gpus, self.gpu_capacity[zone])
         )
-        return has_room(cores, self.capacity[zone], gpus, self.gpu_capacity[zone])
 
     def _slots_of(self, begin_s: float, end_s: float) -> tuple[int, int]:
         """Return the first slot that an interval touches, and the one after its last."""

@@ -31,14 +31,17 @@ def release_s(chosen_s: float, kept_s: float, delay_s: float, now_s: float, slot
     return chosen_s + delay_s if chosen_s > now_s else chosen_s
 
 
-def has_room(cores: Floats, capacity: float, gpus: Floats, gpu_capacity: float) -> bool:
-    """Return whether a zone has room for all that is kept in it in some slots, [S]: see `FULL`.
+def has_room(used: Floats, capacity: float) -> bool:
+    """Return whether a zone has room for the cores or memory kept in some slots, [S]: see `FULL`.
 
-    GPUs, [S], do not count if they are [0].
+    There is always room for what is not planned, [0].
     """
-    if cores.max() > FULL * capacity:
-        return False
-    return bool(gpus.size == 0 or gpus.max() <= gpu_capacity)
+    return bool(used.size == 0 or used.max() <= FULL * capacity)
+
+
+def has_gpus(gpus: Floats, capacity: float) -> bool:
+    """Return whether a zone has the GPUs that are kept in some slots, [S] or [0]."""
+    return bool(gpus.size == 0 or gpus.max() <= capacity)
 
 
 def by_worth(is_new: Integers, saving: Floats, latest_s: Floats) -> Integers:

@@ -72,14 +72,14 @@ def see_slots(
     plan: CorePlan,
     now_s: float,
     runtime_s: Floats,
-    needs: tuple[float, float],
+    needs: tuple[float, float, float],
     weights: Weights,
     count: int,
 ) -> tuple[SlotColumns, Floats]:
     """Return what a when rule sees of the next slots, and carbon and price, [2,Z,count].
 
     There is a row for each zone. Only the second has NaN where data is missing. `needs` are the
-    cores and GPUs of the workload.
+    cores, GPUs and memory of the workload.
     """
     columns, raw = np.empty((_FIELDS, outlook.zones, count)), np.empty((2, outlook.zones, count))
     integers, numbers, _kept = _basis(outlook, plan, now_s)
@@ -109,9 +109,11 @@ def _basis(
         raise ValueError("the plan and the outlook begin at different times, or differ in slots")
     grid = outlook.grid
     by_step = np.concatenate([[grid.times_s, grid.since_s], grid.values, grid.sums, grid.gaps_s])
-    by_zone = np.stack([grid.per_step, grid.known_until_s, plan.capacity, plan.gpu_capacity])
-    sizes = [outlook.zones, by_step.shape[1], plan.cores.shape[1], plan.gpus.shape[1]]
-    addresses = map(address_of, (by_step, by_zone, plan.cores, plan.gpus))
+    capacities = plan.capacity, plan.gpu_capacity, plan.memory_capacity
+    by_zone = np.stack([grid.per_step, grid.known_until_s, *capacities])
+    kept = plan.cores, plan.gpus, plan.memory
+    sizes = [outlook.zones, by_step.shape[1], *(each.shape[1] for each in kept)]
+    addresses = map(address_of, (by_step, by_zone, *kept))
     integers = [*sizes, address_of(grid.starts, np.int64), *addresses]
     since_s = max(now_s - outlook.begin_s, 0.0)  # a clock that was set back: as at the begin
     return integers, [since_s, outlook.slot_s], (by_step, by_zone)

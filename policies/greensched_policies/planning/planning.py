@@ -22,12 +22,18 @@ from greensched_policies.library.functions import (
     HAS_ROOM,
     LACKS_ROOM,
     LATEST_S,
+    LEAST_SAVING,
+    NO_ZONE_YET,
     PLACE,
     PRICE,
     PRICE_NOW,
     QUEUED,
     SAVING,
+    SEEKS_ROOM,
     SOONEST,
+    STAYS,
+    STAYS_FROM_S,
+    STAYS_IN,
     WHY,
     ZONE,
     ZONE_EXPECTED,
@@ -68,6 +74,16 @@ class Thresholds:
     least_change: float = 0.01  # each new forecast differs a little; plans should be stable
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The room that a plan keeps for a run: in a zone, from when to when."""
+
+    zone: int
+    begin_s: float
+    end_s: float
+    seeks_room: bool = False  # it would run earlier if there were room
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class StartRequest:
     """One workload whose start is to be chosen."""
@@ -85,6 +101,7 @@ class StartRequest:
     # None: any saving is worth a wait, and any gain another start.
     thresholds: Thresholds | None = Thresholds()
     waits_for_room: bool = True  # whether it is held while the plan has no room for it
+    memory_bytes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +133,6 @@ class Mean:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """The room that a plan keeps for a run: in a zone, from when to when."""
-
-    zone: int
-    begin_s: float
-    end_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class Chosen:
     """The chosen start of a workload, the reason, and the counterfactual."""
 
@@ -150,6 +158,7 @@ class Running:
     until_s: float  # expected end; overdue work counts for one more slot
     cpu_cores: float
     gpus: float = 0.0
+    memory_bytes: float = 0.0
 
 
 def plan_all(
@@ -166,12 +175,31 @@ def plan_all(
     The answers are in the order of the requests; of equal slack the first request is decided first.
     Raises ValueError when a workload's runtimes, cores or latest start are not valid numbers.
     """
-    asked = _asked(outlook, requests)
     for run in running:
         until_s = max(run.until_s, now_s + outlook.slot_s)
-        plan.keep(run.zone, now_s, until_s, run.cpu_cores, run.gpus)
+        plan.keep(run.zone, now_s, until_s, run.cpu_cores, run.gpus, run.memory_bytes)
+    anew = plan_again(outlook, plan, requests, [None] * len(requests), now_s)
+    return [each for each in anew if each is not None]
+
+
+def plan_again(
+    outlook: Outlook,
+    plan: CorePlan,
+    requests: Sequence[StartRequest],
+    kept: Sequence[Kept | None],
+    now_s: float,
+) -> list[Chosen | None]:
+    """Choose starts as `plan_all` does, but not of work whose earlier plan, `kept`, still has room.
+
+    The answer for such work is None, and `plan` keeps its room again.
+    """
     if not requests:
         return []
+    asked = _asked(outlook, requests)
+    for place, each in enumerate(kept):
+        if each is not None:
+            asked[STAYS_IN, place], asked[SEEKS_ROOM, place] = each.zone, each.seeks_room
+            asked[STAYS_FROM_S, place] = each.begin_s - outlook.begin_s
     order = np.argsort(asked[LATEST_S], kind="stable")
     rules = rules_of([each.when for each in requests])
     found = plan_starts(outlook, plan, now_s, asked, _in_zones(requests), order, rules)
@@ -193,6 +221,7 @@ def keep_queued(
     if not requests:
         return []
     asked = _asked(outlook, requests)
+    asked[LEAST_SAVING] = np.nan  # they may take all room
     asked[LATEST_S], order = np.inf, np.arange(len(requests))
     rules = Rules(np.full(len(requests), QUEUED), ())
     found = plan_starts(outlook, plan, now_s, asked, _in_zones(requests), order, rules)
@@ -233,12 +262,15 @@ def _numbers(request: StartRequest, begin_s: float) -> tuple[float, ...]:
     return (
         request.latest_s - begin_s, request.cpu_cores, request.gpus, weights.carbon, weights.cost,
         limit.price_per_g, limit.at_arrival_g, math.nan if kept_s is None else kept_s - begin_s,
-        saving, change, float(request.waits_for_room),
+        saving, change, float(request.waits_for_room), request.memory_bytes,
+        NO_ZONE_YET, 0.0, 0.0,
     )  # fmt: skip
 
 
-def _chosen(row: list[float], request: StartRequest, now_s: float, slot_s: float) -> Chosen:
-    """Return what the library found for a workload."""
+def _chosen(row: list[float], request: StartRequest, now_s: float, slot_s: float) -> Chosen | None:
+    """Return what the library found for a workload; None if its earlier plan stays."""
+    if row[WHY] == STAYS:
+        return None
     why = _REASONS[int(row[WHY])]
     if why is StartReason.NO_ZONE:
         return _unplaceable(now_s)

@@ -42,6 +42,7 @@ class Interruptible:
     limit: CarbonLimit = UNLIMITED
     gpus: float = 0.0
     kept_start_s: float | None = None  # the start planned before
+    memory_bytes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +100,7 @@ def plan_slots(
     zones = [zone for zone in zones if work.running_in in (NO_ZONE, zone)]
     if not zones:
         return None
-    needs, count = (work.cpu_cores, work.gpus), int(counts.max())
+    needs, count = (work.cpu_cores, work.gpus, work.memory_bytes), int(counts.max())
     slots, raw = see_slots(outlook, plan, now_s, work.runtime_s, needs, work.weights, count)
     first, cost = _first(work, now_s, outlook.slot_s), work.when(slots)
     views = [

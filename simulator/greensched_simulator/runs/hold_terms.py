@@ -21,6 +21,7 @@ from greensched_simulator.runs.looking_ahead import SLOT_S
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
+_REPLAN_S = float(OperatorSettings.model_fields["replan_every_s"].default)
 _JITTER_S = float(OperatorSettings.model_fields["release_jitter_s"].default)
 
 
@@ -58,6 +59,11 @@ def hold_table(
     asked[rows.KEPT_S], asked[rows.LEAST_SAVING] = np.nan, policy.least_saving
     asked[rows.LEAST_CHANGE] = Thresholds().least_change
     asked[rows.WAITS_FOR_ROOM] = policy.waits_for_room
+    asked[rows.MEMORY_BYTES] = jobs.memory_bytes * jobs.workers
+    asked[rows.STAYS_IN], asked[rows.STAYS_FROM_S : rows.ASKED] = rows.NO_ZONE_YET, 0.0
+    rolls_s = np.unique(world.grids.times_s[world.grids.times_s > 0.0])
+    ticks_s = np.arange(_REPLAN_S, float(latest_s.max(initial=0.0)) + _REPLAN_S, _REPLAN_S)
+    replans_s = np.union1d(rolls_s, ticks_s)
     quiet_s = _quiet_s(world, policy, float(latest_s.max(initial=0.0)))
     return HoldTable(
         may_wait=np.array([each is not None for each in found], np.int64),
@@ -67,19 +73,24 @@ def hold_table(
         quiet_begins_s=quiet_s[0].copy(),
         quiet_ends_s=quiet_s[1].copy(),
         held_share=policy.max_held_share,
-        replans_s=np.unique(world.grids.times_s[world.grids.times_s > 0.0]),
+        replans_s=replans_s,
+        is_whole=np.isin(replans_s, rolls_s).astype(np.int64),
     )
 
 
 def plan_with(plan: Plan, world: World, table: HoldTable) -> Plan:
-    """Return an empty plan that ends after all jobs that may wait, with the GPUs of the zones."""
+    """Return an empty plan that ends after all jobs that may wait, with GPUs and memory."""
     longest_s = float(world.jobs.estimate_s.max(initial=0.0))
     end_s = float(table.asked[rows.LATEST_S].max(initial=0.0)) + longest_s
     zones, nodes = plan.capacity.size, world.nodes
     slots = max(plan.cores.shape[1], int(end_s // SLOT_S) + 2)
     gpus = np.bincount(nodes.zone, nodes.gpu_capacity, zones).astype(float)
     gpu_slots = slots if gpus.any() else 0
-    return Plan(np.zeros((zones, slots)), plan.capacity, np.zeros((zones, gpu_slots)), gpus)
+    memory = np.bincount(nodes.zone, nodes.memory_capacity, zones).astype(float)
+    return Plan(
+        np.zeros((zones, slots)), plan.capacity, np.zeros((zones, gpu_slots)), gpus,
+        np.zeros((zones, slots)), memory,
+    )  # fmt: skip
 
 
 def _judged(world: World, policy: GreenPolicy, estimates: JobEstimates) -> list[float | None]:

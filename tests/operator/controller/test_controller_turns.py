@@ -55,6 +55,7 @@ class Scene:
         self.go_on = threading.Event()
         self.go_on.set()
         self.fault: Exception | None = None
+        self.staying: list[list[str]] = []  # whose plan may stay, of each planning
         self.metrics = ControllerMetrics(CollectorRegistry())
         self.works = HeldWorks(frozenset({labels.SCHEDULER_NAME}))
         self.outbox = Outbox(1000.0)
@@ -85,6 +86,7 @@ class Scene:
         """Plan, once it may go on."""
         self.planning.set()
         assert self.go_on.wait(PATIENCE_S)
+        self.staying.append(sorted(now.staying))
         if self.fault is not None:
             raise self.fault
         return plan_starts(waiting, now)
@@ -202,3 +204,15 @@ async def test_a_planning_that_fails_is_tried_again_within_seconds() -> None:
     scene.clock.advance(6.0)
     await scene.controller.turn()
     assert list(scene.works.planned) == ["train"]
+
+
+async def test_without_news_only_what_has_no_room_any_more_is_planned_again() -> None:
+    scene = Scene()
+    scene.works.put(work_of("train", marks(deadline="12h", runtime="1h")))
+    await scene.controller.turn()
+    scene.clock.advance(301.0)
+    await scene.controller.turn()
+    scene.controller.replan()  # a new forecast, say
+    scene.clock.advance(30.0)
+    await scene.controller.turn()
+    assert scene.staying == [[], ["train"], []]

@@ -27,6 +27,7 @@ from greensched_operator.planning.start_planning import (
     requeued,
     room_check,
 )
+from greensched_operator.runtime.settings import OperatorSettings
 from greensched_policies.costs.cost import CURVE_POINTS
 from greensched_policies.planning.outlook import outlook_of
 from greensched_policies.planning.planning import Running
@@ -42,6 +43,8 @@ from tests.operator.annotated_work import work_of
 pytestmark = pytest.mark.engine
 
 ROUNDING_S = 1e-3  # of times since the epoch
+REPLAN_S = float(OperatorSettings.model_fields["replan_every_s"].default)
+LONG_S = 5 * 86_400.0  # longer than any world lasts
 AHEAD = 300  # slots: longer than any wait and run
 SIGNALS = (
     "carbon_g_per_kwh", "price_per_mwh", "forecast_carbon_g_per_kwh", "forecast_price_per_mwh",
@@ -79,12 +82,18 @@ class Operator:
         planned, released = plan_starts([waiting], self.situation(now_s, *self.plans.values()))
         self.take(now_s, planned, [each.work.name for each in released])
 
-    def plans_again(self, now_s: float) -> None:
-        """Plan all held jobs again, as after a new forecast."""
+    def has_plans(self, now_s: float) -> bool:
+        """Return whether any job is held, or queues for a node."""
+        return bool(self.held) or any(self.schedule.start_s[job] > now_s for job in self.queued)
+
+    def plans_again(self, now_s: float, *, is_whole: bool) -> None:
+        """Plan all held jobs again, as after a new forecast, or those whose room is gone."""
+        staying = {} if is_whole else {f"job-{job}": one for job, one in self.plans.items()}
         self.plans.clear()
         for one in requeued(self.situation(now_s)):
             self.queued[int(one.waiting.work.name)] = one
-        planned, released = plan_starts(list(self.held.values()), self.situation(now_s))
+        situation = replace(self.situation(now_s), staying=staying)
+        planned, released = plan_starts(list(self.held.values()), situation)
         self.take(now_s, planned, [each.work.name for each in released])
 
     def take(self, now_s: float, planned: list[Planned], released: list[str]) -> None:
@@ -146,7 +155,10 @@ class Operator:
         if is_replica(jobs)[job] or not isinstance(terms, HoldTerms):
             return None
         cores, gpus = float(jobs.cpu_cores[job]), float(jobs.gpus[job])
-        work = replace(work_of(str(job), {}), uid=f"job-{job}", cpu_cores=cores, gpus=gpus)
+        work = replace(
+            work_of(str(job), {}), uid=f"job-{job}", cpu_cores=cores, gpus=gpus,
+            memory_bytes=float(jobs.memory_bytes[job]),
+        )  # fmt: skip
         return MayWait(work, terms, self.policy)
 
     def situation(self, now_s: float, *earlier_plans: Planned) -> Situation:
@@ -182,8 +194,8 @@ class Operator:
                 if is_replica(jobs)[job]:
                     until_s = max(jobs.leaves_at_s[job], start_s)
                 zone = int(world.nodes.zone[node])
-                cores, gpus = float(jobs.cpu_cores[job]), float(jobs.gpus[job])
-                found.append(Running(zone, world.start_s + until_s, cores, gpus))
+                needs = jobs.cpu_cores[job], jobs.gpus[job], jobs.memory_bytes[job]
+                found.append(Running(zone, world.start_s + until_s, *map(float, needs)))
         return tuple(found)
 
     def outlook(self, begin_s: float) -> Any:
@@ -226,10 +238,15 @@ def decided_by_operator(world: World, policy: GreenPolicy, schedule: Schedule) -
     """Return when the operator releases each job, as the run goes on around it."""
     operator = Operator(world, policy, schedule, {}, {}, {})
     arrivals = [(float(at_s), 1, job) for job, at_s in enumerate(world.jobs.arrival_s)]
-    replans = [(float(at_s), 0, -1) for at_s in np.unique(world.grids.times_s) if at_s > 0.0]
+    rolls = {float(at_s) for at_s in world.grids.times_s if at_s > 0.0}
+    every = {float(at_s) for at_s in np.arange(REPLAN_S, LONG_S, REPLAN_S)}
+    replans = [(at_s, 0, int(at_s in rolls)) for at_s in sorted(rolls | every)]
     for now_s, is_arrival, job in heapq.merge(arrivals, replans):
         operator.start_due(now_s)
-        operator.arrives(job, now_s) if is_arrival else operator.plans_again(now_s)
+        if is_arrival:
+            operator.arrives(job, now_s)
+        elif operator.has_plans(now_s):
+            operator.plans_again(now_s, is_whole=job == 1)
     operator.start_due(np.inf)
     return operator.starts_s
 

@@ -136,7 +136,7 @@ def core_plan(case: Case) -> CorePlan:
 def test_slots_look_alike(case: Case, count: int) -> None:
     outlook = outlook_of(0.0, SLOT_S, case.carbon, case.price)
     work = case.work
-    needs = work.cpu_cores, work.gpus
+    needs = work.cpu_cores, work.gpus, 0.0
     found, _ = see_slots(
         outlook, core_plan(case), case.now_s, work.runtime_s, needs, work.weights, count
     )

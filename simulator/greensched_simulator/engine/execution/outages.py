@@ -81,7 +81,7 @@ def _forget_plan(job: int, now_s: float, run: Run) -> None:
     recorded = run.recorded
     kept_s = recorded.kept_from_s[job], recorded.kept_until_s[job]
     zone, cores = recorded.planned_zone[job], recorded.kept_cores[job]
-    add_room(zone, kept_s[0], kept_s[1], -cores, -recorded.kept_gpus[job], run)
+    add_room(job, zone, kept_s[0], kept_s[1], -cores, -recorded.kept_gpus[job], run)
     recorded.kept_from_s[job] = recorded.kept_until_s[job] = now_s
     recorded.kept_cores[job] = recorded.kept_gpus[job] = 0.0
 

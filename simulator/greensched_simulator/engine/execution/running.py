@@ -10,7 +10,7 @@ from greensched_policies.costs.cost import (
     MEMORY_CAPACITY,
     Floats,
 )
-from greensched_policies.kernel.starts import is_kept, keep, keep_gpus
+from greensched_policies.kernel.starts import is_kept, keep, keep_more
 from greensched_simulator.arrays.heaps import push
 from greensched_simulator.arrays.moving import moving_s
 from greensched_simulator.engine.execution.workers import (
@@ -164,19 +164,25 @@ def free_plan(job: int, now_s: float, run: Run) -> None:
     cores, gpus = recorded.kept_cores[job], recorded.kept_gpus[job]
     if run.terms.may_hold:
         if expected_s > begin_s:
-            add_room(zone, begin_s, expected_s, -cores, -gpus, run)
+            add_room(job, zone, begin_s, expected_s, -cores, -gpus, run)
         recorded.kept_cores[job] = recorded.kept_gpus[job] = 0.0
     elif expected_s > now_s + slot_s:
         begin_s = np.ceil(now_s / slot_s) * slot_s
-        add_room(zone, begin_s, expected_s, -cores, -gpus, run)
+        add_room(job, zone, begin_s, expected_s, -cores, -gpus, run)
         recorded.kept_until_s[job] = begin_s
 
 
 @borrowing
-def add_room(zone: int, begin_s: float, end_s: float, cores: float, gpus: float, run: Run) -> None:
-    """Add cores and GPUs of a zone to the plan from `begin_s` to `end_s`; negative: remove them."""
+def add_room(
+    job: int, zone: int, begin_s: float, end_s: float, cores: float, gpus: float, run: Run
+) -> None:
+    """Add a job's room in a zone to the plan from `begin_s` to `end_s`; negative: remove it.
+
+    Its memory is that of as many workers as request these cores.
+    """
     keep(run.plan, zone, run.terms.slot_s, begin_s, end_s, cores)
-    keep_gpus(run.plan, zone, run.terms.slot_s, begin_s, end_s, gpus)
+    memory_bytes = run.jobs.memory_bytes[job] * (cores / run.jobs.cpu_cores[job])
+    keep_more(run.plan, zone, run.terms.slot_s, begin_s, end_s, gpus, memory_bytes)
 
 
 @borrowing
@@ -204,8 +210,8 @@ def _move_plan(job: int, runs_from_s: float, expected_s: float, zone: int, run: 
         return
     gpus, kept_gpus = all_gpus(job, run.jobs, recorded), recorded.kept_gpus[job]
     if kept + kept_gpus > 0.0:
-        add_room(recorded.planned_zone[job], begin_s, end_s, -kept, -kept_gpus, run)
-    add_room(zone, runs_from_s, expected_s, cores, gpus, run)
+        add_room(job, recorded.planned_zone[job], begin_s, end_s, -kept, -kept_gpus, run)
+    add_room(job, zone, runs_from_s, expected_s, cores, gpus, run)
     recorded.kept_from_s[job], recorded.kept_until_s[job] = runs_from_s, expected_s
     recorded.kept_cores[job], recorded.kept_gpus[job] = cores, gpus
     recorded.planned_zone[job] = zone

@@ -68,7 +68,9 @@ def choose_runs(job: int, now_s: float, running_in: int, run: Run) -> Runs:
         return nothing_chosen()
     again_s, most = restarting(job, jobs, recorded)
     data, run_j = data_of(job, jobs, recorded), estimates.run_j[job] * share
-    work = UnstartedJob(now_s, runtime_s, all_cores(job, jobs, recorded), data, run_j, 0.0)
+    work = UnstartedJob(
+        now_s, runtime_s, all_cores(job, jobs, recorded), data, run_j, 0.0, 0.0, 1.0
+    )
     count = max(int(needed.max()), 1) + spare
     cost = run.rules.when[0](columns_by_zone(run.grid, run.plan, terms, work, count))
     restart_s, lead_s = again_s * estimates.slowest[job], estimates.lead_s[job]
@@ -110,7 +112,9 @@ def choose_sizes(job: int, now_s: float, running_in: int, run: Run) -> Runs:
     for size in range(sizes):
         # Each worker fetches all data, and does a part of the work.
         own_j = run_j / throughput[size]
-        work = UnstartedJob(now_s, in_zone_s, jobs.cpu_cores[job] * (size + 1), data, own_j, 0.0)
+        work = UnstartedJob(
+            now_s, in_zone_s, jobs.cpu_cores[job] * (size + 1), data, own_j, 0.0, 0.0, 1.0
+        )
         slots = columns_by_zone(run.grid, run.plan, terms, work, count)
         cost[:, size, :] = run.rules.when[0](slots)
     best, least = nothing_chosen(), np.inf

@@ -5,7 +5,15 @@ import numpy as np
 from greensched_core.units import JOULES_PER_KWH
 from greensched_policies.compiling.compiled import compiled, fast, inlined
 from greensched_policies.costs.cost import Integers
-from greensched_policies.kernel.planning import Basis, Many, see, starts_of, take, take_soonest
+from greensched_policies.kernel.planning import (
+    Basis,
+    Many,
+    see,
+    starts_of,
+    stays,
+    take,
+    take_soonest,
+)
 from greensched_policies.kernel.starts import SEEN, as_slots
 from greensched_policies.library import functions as rows
 from greensched_policies.planning import held_start, quiet_spans
@@ -78,17 +86,23 @@ def stays_held(job: int, now_s: float, run: Run, hold: Hold) -> bool:
 
 
 @fast
-def plan_again(now_s: float, run: Run, hold: Hold) -> Integers:
-    """Plan all held jobs again; return the ones that start now, in their order."""
+def plan_again(now_s: float, is_whole: bool, run: Run, hold: Hold) -> Integers:
+    """Plan held jobs again; return the ones that start now, in their order.
+
+    `is_whole`: all of them, else those whose room is gone, and those that could run earlier.
+    """
     begin_s, jobs = slot_begin_s(now_s, run), _held_jobs(run, hold)
     plan_what_runs(begin_s, run, hold)
     _plan_what_queues(begin_s, run, hold)
     _keep_others(run, hold)
     jobs = jobs[np.argsort(hold.asked[rows.LATEST_S][jobs], kind="mergesort")]
+    basis, many = basis_of(begin_s, run), many_of(run, hold)
     starts_s = np.empty(jobs.size)
     for place in range(jobs.size):
-        _choose(jobs[place], begin_s, run, hold)
-        starts_s[place] = _start_s(jobs[place], now_s, run, hold)
+        starts_s[place] = run.recorded.planned_s[jobs[place]]
+        if is_whole or starts_s[place] <= now_s or not stays(basis, many, jobs[place]):
+            _choose(jobs[place], begin_s, run, hold)
+            starts_s[place] = _start_s(jobs[place], now_s, run, hold)
     starts_now = (starts_s <= now_s).astype(np.int64)
     order, may_be_held = _may_be_held(jobs, starts_now, 0.0, run, hold)
     count, released = 0, np.empty(jobs.size, np.int64)
@@ -155,10 +169,10 @@ def _keep_soonest(job: int, basis: Basis, many: Many, run: Run, hold: Hold) -> N
     """Keep room for a queued job; not for one that was never planned."""
     if run.recorded.kept_cores[job] + run.recorded.kept_gpus[job] == 0.0:
         return
-    latest_s = hold.asked[rows.LATEST_S, job]
-    hold.asked[rows.LATEST_S, job] = np.inf
+    latest_s, least_saving = hold.asked[rows.LATEST_S, job], hold.asked[rows.LEAST_SAVING, job]
+    hold.asked[rows.LATEST_S, job], hold.asked[rows.LEAST_SAVING, job] = np.inf, np.nan
     take_soonest(basis, many, job, hold.found)
-    hold.asked[rows.LATEST_S, job] = latest_s
+    hold.asked[rows.LATEST_S, job], hold.asked[rows.LEAST_SAVING, job] = latest_s, least_saving
     if hold.found[rows.WHY, job] != rows.NO_ZONE:
         note_room(job, basis.now_s, run, hold)
 

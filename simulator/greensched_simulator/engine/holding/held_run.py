@@ -46,7 +46,8 @@ def _run_lent(run: Run, hold: Hold) -> None:
         if head == OVER:
             return
         if head == AGAIN:
-            for each in plan_again(now_s, run, hold):
+            is_whole = hold.terms.is_whole[hold.counts[REPLANS] - 1] == 1
+            for each in plan_again(now_s, is_whole, run, hold):
                 _release(each, now_s, run, hold)
             _queue_next_replan(run, hold)
         elif head == WHEN and holds(job, now_s, run, hold):

@@ -23,7 +23,8 @@ class HoldTable(NamedTuple):
     quiet_begins_s: Floats  # [Q] of the spans in which nothing starts
     quiet_ends_s: Floats  # [Q]
     held_share: float  # of all cores, that held jobs may request together
-    replans_s: Floats  # [R] times at which all is planned again
+    replans_s: Floats  # [R] times at which held jobs are planned again
+    is_whole: Integers  # [R] 1 if all are, else those whose room is gone or that lack room
 
 
 class Hold(NamedTuple):

@@ -6,7 +6,15 @@ one in the present slot. A job that was released but found no room counts nowher
 
 from greensched_policies.compiling.compiled import compiled, fast, inlined
 from greensched_policies.kernel.starts import slots_of
-from greensched_policies.library.functions import EXPECTED, ZONE_EXPECTED
+from greensched_policies.library.functions import (
+    EXPECTED,
+    NO_ROOM,
+    SEEKS_ROOM,
+    STAYS_FROM_S,
+    STAYS_IN,
+    WHY,
+    ZONE_EXPECTED,
+)
 from greensched_policies.planning import held_start
 from greensched_simulator.arrays.heaps import job_at, size_of
 from greensched_simulator.engine.execution.running import add_room
@@ -15,6 +23,7 @@ from greensched_simulator.engine.holding.hold import COUNTED_SLOT, Hold
 from greensched_simulator.engine.run import Run
 
 _has_room = compiled(held_start.has_room)
+_has_gpus = compiled(held_start.has_gpus)
 
 
 @inlined
@@ -27,6 +36,8 @@ def note_room(job: int, begin_s: float, run: Run, hold: Hold) -> None:
     recorded.kept_until_s[job] = expected_s + run.estimates.runtime_s[job, zone]
     recorded.kept_cores[job] = all_cores(job, run.jobs, recorded)
     recorded.kept_gpus[job] = all_gpus(job, run.jobs, recorded)
+    hold.asked[STAYS_IN, job], hold.asked[STAYS_FROM_S, job] = zone, expected_s
+    hold.asked[SEEKS_ROOM, job] = hold.found[WHY, job] == NO_ROOM
 
 
 @fast
@@ -51,8 +62,11 @@ def has_kept_room(job: int, begin_s: float, run: Run) -> bool:
     end_s = begin_s + run.estimates.runtime_s[job, zone]
     first, last = slots_of(begin_s, end_s, run.terms.slot_s, plan.cores.shape[1])
     last_gpus = last if recorded.kept_gpus[job] > 0.0 else first
-    cores, gpus = plan.cores[zone, first:last], plan.gpus[zone, first:last_gpus]
-    return bool(_has_room(cores, plan.capacity[zone], gpus, plan.gpu_capacity[zone]))
+    return bool(
+        _has_room(plan.cores[zone, first:last], plan.capacity[zone])
+        and _has_room(plan.memory[zone, first:last], plan.memory_capacity[zone])
+        and _has_gpus(plan.gpus[zone, first:last_gpus], plan.gpu_capacity[zone])
+    )
 
 
 @fast
@@ -81,6 +95,8 @@ def plan_what_runs(begin_s: float, run: Run, hold: Hold) -> None:
             plan.cores[zone, at] = 0.0
         for at in range(slot, plan.gpus.shape[1]):
             plan.gpus[zone, at] = 0.0
+        for at in range(slot, plan.memory.shape[1]):
+            plan.memory[zone, at] = 0.0
     ends = run.events.ends
     for place in range(size_of(ends)):
         job = job_at(ends, place)
@@ -94,4 +110,4 @@ def _add(job: int, begin_s: float, end_s: float, sign: float, run: Run) -> None:
     """Add the room that is kept for a job, or remove it, in its zone."""
     recorded = run.recorded
     cores, gpus = sign * recorded.kept_cores[job], sign * recorded.kept_gpus[job]
-    add_room(recorded.planned_zone[job], begin_s, end_s, cores, gpus, run)
+    add_room(job, recorded.planned_zone[job], begin_s, end_s, cores, gpus, run)

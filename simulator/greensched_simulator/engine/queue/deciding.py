@@ -49,7 +49,9 @@ def work_of(job: int, now_s: float, run: Run) -> UnstartedJob:
     """Return a job that has just arrived as an `UnstartedJob`."""
     jobs, recorded, estimates = run.jobs, run.recorded, run.estimates
     cores, data = all_cores(job, jobs, recorded), data_of(job, jobs, recorded)
-    return UnstartedJob(now_s, estimates.runtime_s[job], cores, data, estimates.run_j[job], 0.0)
+    return UnstartedJob(
+        now_s, estimates.runtime_s[job], cores, data, estimates.run_j[job], 0.0, 0.0, 1.0
+    )
 
 
 @borrowing
@@ -61,7 +63,7 @@ def keep_start(job: int, chosen: Start, run: Run) -> None:
     recorded.planned_zone[job] = chosen.zone
     cores, gpus = all_cores(job, run.jobs, recorded), all_gpus(job, run.jobs, recorded)
     recorded.kept_cores[job], recorded.kept_gpus[job] = cores, gpus
-    add_room(chosen.zone, chosen.start_s, end_s, cores, gpus, run)
+    add_room(job, chosen.zone, chosen.start_s, end_s, cores, gpus, run)
 
 
 @borrowing

@@ -41,6 +41,8 @@ class UnstartedJob(NamedTuple):
     data: Data
     run_j: Floats  # [Z] joules of such a run, over which the cost of its data transfer is spread
     gpus: float = 0.0
+    memory_bytes: float = 0.0
+    later_share: float = 1.0
 
 
 @fast
