@@ -5,10 +5,9 @@ work is planned again, in a thread, so that releases never wait for it.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import structlog
@@ -24,6 +23,7 @@ from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.planning.held_works import HeldWorks
+from greensched_operator.planning.outlooks import Outlooks, tell_the_same
 from greensched_operator.planning.plan_words import why_held, why_now
 from greensched_operator.planning.start_planning import (
     Planned,
@@ -100,6 +100,8 @@ class Controller:
         self._wake = asyncio.Event()
         self._planned_at_s = -float("inf")  # our clock
         self._replanned_at = -float("inf")  # monotonic
+        # The zones and forecasts on which all was last planned anew.
+        self._planned_on: tuple[list[str], Outlooks] | None = None
         self._is_stale = True  # a forecast, a policy or the cluster has changed
         self._counted: set[str] = set()  # held works whose start is counted and reported
 
@@ -140,12 +142,12 @@ class Controller:
         self._pauser.look()
         self._start_due()
         if self._is_time_for_all(now_s, monotonic_s):
-            staying = {} if self._is_stale else dict(self.works.planned)
+            may_stay = not self._is_stale
             self._is_stale, self._planned_at_s, self._replanned_at = False, now_s, monotonic_s
             self._recorder.keep_only(self.works.known())
             with self._metrics.replan_s.time():
                 await self._queue_again()
-                await self._plan(self.works.waiting(), [], staying)
+                await self._plan(self.works.waiting(), [], plans_may_stay=may_stay)
             planned = list(self.works.planned.values())
             pausing = self._pauser.pause(rules, lambda: self._situation(planned))
             await self._while_starting(pausing)
@@ -190,13 +192,18 @@ class Controller:
         self,
         waiting: Sequence[MayWait],
         earlier_plans: Sequence[Planned],
-        staying: Mapping[str, Planned] = MappingProxyType({}),
+        *,
+        plans_may_stay: bool = False,
     ) -> None:
-        """Plan work; that of `staying` only where its earlier plan has no room any more."""
+        """Plan work; `plans_may_stay`: only where its earlier plan has no room any more."""
         if not waiting:
             return
         try:
-            situation = replace(self._situation(earlier_plans), staying=staying)
+            situation = self._situation(earlier_plans)
+            if plans_may_stay and self._is_as_planned(situation):
+                situation = replace(situation, staying=dict(self.works.planned))
+            elif not earlier_plans:
+                self._planned_on = _names(situation), situation.outlooks
             planning = in_thread(self._plan_starts, waiting, situation)
             planned, released = await self._while_starting(planning)
         except Exception:  # held work still starts at its latest start
@@ -208,6 +215,13 @@ class Controller:
             self._send_gang(release)
         for one in planned:
             self._take(one, situation)
+
+    def _is_as_planned(self, now: Situation) -> bool:
+        """Return whether zones and forecasts are those on which all was last planned."""
+        if self._planned_on is None:
+            return False
+        zones, outlooks = self._planned_on
+        return zones == _names(now) and tell_the_same(outlooks, now.outlooks)
 
     def _take(self, planned: Planned, situation: Situation) -> None:
         work = planned.waiting.work
@@ -319,6 +333,10 @@ class Controller:
         except TimeoutError:
             pass
         self._wake.clear()
+
+
+def _names(situation: Situation) -> list[str]:
+    return [zone.name for zone in situation.zones]
 
 
 def _is_written(planned: Planned) -> bool:

@@ -27,6 +27,19 @@ class Outlooks:
         return hashlib.sha256(self.outlook.values.tobytes()).hexdigest()[:16]
 
 
+def tell_the_same(before: Outlooks, now: Outlooks) -> bool:
+    """Return whether a later forecast has the sources and values of one before.
+
+    Only slots that both have are compared. A forecast that became too old differs, though nothing
+    has announced that.
+    """
+    passed = round((now.outlook.begin_s - before.outlook.begin_s) / SLOT_S)
+    if passed < 0 or before.sources != now.sources:
+        return False
+    left, values = before.outlook.values[:, :, passed:], now.outlook.values
+    return np.array_equal(left, values[:, :, : left.shape[2]], equal_nan=True)
+
+
 def slot_begin(now_s: float) -> float:
     """Return the begin of the slot that contains a time."""
     return now_s // SLOT_S * SLOT_S

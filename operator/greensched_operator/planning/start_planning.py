@@ -124,7 +124,8 @@ def plan_starts(
     in_slots = _in_slots(waiting, plan, begin_s, situation)
     groups = _gangs([one for one in waiting if one.work.uid not in in_slots])
     requests = [_start_request(group, situation) for group in groups]
-    kept = [_kept(group, situation) for group in groups]
+    places = {zone.name: place for place, zone in enumerate(situation.zones)}
+    kept = [_kept(group, situation, places) for group in groups]
     chosen = plan_again(situation.outlooks.outlook, plan, requests, kept, begin_s)
     planned = [
         _planned(one, group, choice, situation)
@@ -277,10 +278,9 @@ def _start_request(group: Sequence[MayWait], situation: Situation) -> StartReque
     )
 
 
-def _kept(group: Sequence[MayWait], situation: Situation) -> Kept | None:
+def _kept(group: Sequence[MayWait], situation: Situation, places: Mapping[str, int]) -> Kept | None:
     """Return the room of a group's earlier plan, if that may stay; None: it is planned anew."""
     plans = [situation.staying.get(one.work.uid) for one in group]
-    places = {zone.name: place for place, zone in enumerate(situation.zones)}
     first = plans[0]
     if first is None or first.run_segments or first.kept_zone not in places:
         return None

@@ -27,10 +27,24 @@ class SlotColumns(NamedTuple):
 
 # Percentile of the values at the candidate starts; GAIA's artifact takes it for Ecovisor.
 THRESHOLD_PERCENT = 30
-# A zone is full before its last core is requested, because free cores are fragmented; GPUs are not.
+# A zone is full before its last core or byte is requested, because what is free is fragmented; GPUs
+# are not.
 FULL = 0.9
 # Times the largest difference of costs, so that a start with room always wins.
 OVERLOAD_COST = 10.0
+
+
+def has_room(used: Floats, capacity: float, more: float) -> bool:
+    """Return whether a zone has room for cores or memory kept in some slots, [S]: see `FULL`.
+
+    `more` are to be kept too. There is always room for what is not planned, [0].
+    """
+    return bool(used.size == 0 or used.max() + more <= FULL * capacity)
+
+
+def has_gpus(gpus: Floats, capacity: float, more: float) -> bool:
+    """Return whether a zone has the GPUs that are kept in some slots, [S] or [0], and `more`."""
+    return bool(gpus.size == 0 or gpus.max() + more <= capacity)
 
 
 def with_overload(weighted: Floats, busiest: Floats, spread: Floats | float) -> Floats:

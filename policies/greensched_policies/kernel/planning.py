@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.compiling.compiled import borrowing, fast, inlined
+from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_policies.encoding.slots import FULL
+from greensched_policies.encoding.slots import FULL, has_gpus, has_room
 from greensched_policies.encoding.weights import NO_CARBON_LIMIT, CarbonLimit, Weights
 from greensched_policies.kernel.choosing import Choice, StartTerms, choose, soonest_of
 from greensched_policies.kernel.forecast_window import watch_run
@@ -39,6 +39,9 @@ from greensched_policies.library.functions import (
     STAYS,
 )
 from greensched_policies.library.grid_table import GridTable
+
+_has_room = compiled(has_room)
+_has_gpus = compiled(has_gpus)
 
 
 class Basis(NamedTuple):
@@ -161,20 +164,13 @@ def _has_room_at(basis: Basis, work: PendingWork, zone: int, expected: int) -> b
     begin_s = basis.now_s + expected * slot_s
     end_s = begin_s + work.runtime_s[zone]
     first, last = slots_of(begin_s, end_s, slot_s, plan.cores.shape[1])
-    most_cores = FULL * plan.capacity[zone] - work.cpu_cores
-    for at in range(first, last):
-        if plan.cores[zone, at] > most_cores:
-            return False
-    if work.memory_bytes > 0.0 and plan.memory.shape[1] > 0:
-        most_bytes = FULL * plan.memory_capacity[zone] - work.memory_bytes
-        for at in range(first, last):
-            if plan.memory[zone, at] > most_bytes:
-                return False
-    if work.gpus > 0.0 and plan.gpus.shape[1] > 0:
-        for at in range(first, last):
-            if plan.gpus[zone, at] > plan.gpu_capacity[zone] - work.gpus:
-                return False
-    return True
+    gpus = plan.gpus[zone, first : last if work.gpus > 0.0 else first]
+    memory, most_bytes = plan.memory[zone, first:last], plan.memory_capacity[zone]
+    return bool(
+        _has_room(plan.cores[zone, first:last], plan.capacity[zone], work.cpu_cores)
+        and _has_room(memory, most_bytes, work.memory_bytes)
+        and _has_gpus(gpus, plan.gpu_capacity[zone], work.gpus)
+    )
 
 
 @fast

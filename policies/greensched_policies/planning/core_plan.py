@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from greensched_policies.costs.cost import Floats
-from greensched_policies.planning.held_start import has_gpus, has_room
+from greensched_policies.encoding.slots import has_gpus, has_room
 
 
 class CorePlan:
@@ -58,9 +58,9 @@ class CorePlan:
         first, last = self._slots_of(begin_s, end_s)
         gpus = self.gpus[zone, first : last if with_gpus else first]
         return (
-            has_room(self.cores[zone, first:last], self.capacity[zone])
-            and has_room(self.memory[zone, first:last], self.memory_capacity[zone])
-            and has_gpus(gpus, self.gpu_capacity[zone])
+            has_room(self.cores[zone, first:last], self.capacity[zone], 0.0)
+            and has_room(self.memory[zone, first:last], self.memory_capacity[zone], 0.0)
+            and has_gpus(gpus, self.gpu_capacity[zone], 0.0)
         )
 
     def _slots_of(self, begin_s: float, end_s: float) -> tuple[int, int]:

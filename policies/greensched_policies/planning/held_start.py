@@ -1,4 +1,4 @@
-"""When held work is released after its start was chosen, if there is room, and how much is held.
+"""When held work is released after its start was chosen, and how much is held.
 
 Functions of numbers and arrays: the operator calls them, and the simulator's engine compiles them.
 """
@@ -8,7 +8,6 @@ import zlib
 import numpy as np
 
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_policies.encoding.slots import FULL
 
 
 def jitter_s(name: str, most_s: float, slot_s: float) -> float:
@@ -29,19 +28,6 @@ def release_s(chosen_s: float, kept_s: float, delay_s: float, now_s: float, slot
     if 0.0 <= kept_s - chosen_s < slot_s:
         return kept_s
     return chosen_s + delay_s if chosen_s > now_s else chosen_s
-
-
-def has_room(used: Floats, capacity: float) -> bool:
-    """Return whether a zone has room for the cores or memory kept in some slots, [S]: see `FULL`.
-
-    There is always room for what is not planned, [0].
-    """
-    return bool(used.size == 0 or used.max() <= FULL * capacity)
-
-
-def has_gpus(gpus: Floats, capacity: float) -> bool:
-    """Return whether a zone has the GPUs that are kept in some slots, [S] or [0]."""
-    return bool(gpus.size == 0 or gpus.max() <= capacity)
 
 
 def by_worth(is_new: Integers, saving: Floats, latest_s: Floats) -> Integers:

@@ -7,6 +7,7 @@ import json
 import math
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -24,6 +25,7 @@ from greensched_operator.controller.pauser import Pauser
 from greensched_operator.controller.recording import Recorder
 from greensched_operator.holding.judging import MayWait, ReleaseNow
 from greensched_operator.planning.budgets import Budgets
+from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.held_works import RESENT_AFTER_S, HeldWorks
 from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
 from greensched_operator.runtime.metrics import ControllerMetrics
@@ -40,6 +42,8 @@ from tests.operator.annotated_work import (
     work_of,
 )
 from tests.operator.planning.test_start_planning import situation
+
+DIRTY_AT_FIRST = [900.0] * 8 + [100.0] * 88
 
 
 class Scene:
@@ -216,3 +220,19 @@ async def test_without_news_only_what_has_no_room_any_more_is_planned_again() ->
     scene.clock.advance(30.0)
     await scene.controller.turn()
     assert scene.staying == [[], ["train"], []]
+
+
+@pytest.mark.parametrize("change", [
+    pytest.param(situation(DIRTY_AT_FIRST), id="a-forecast-became-too-old"),
+    pytest.param(replace(situation(), zones=(Zone("B", 64.0, 5.0),)), id="a-zone-is-gone"),
+])  # fmt: skip
+async def test_what_changes_without_being_announced_is_planned_anew(change: Situation) -> None:
+    scene = Scene()
+    scene.works.put(work_of("train", marks(deadline="12h", runtime="1h")))
+    await scene.controller.turn()
+    for now in (change, change):
+        scene.situation = now
+        scene.clock.advance(301.0)
+        await scene.controller.turn()
+    assert scene.staying[:2] == [[], []]
+    assert scene.staying[2] == sorted(scene.works.planned), "it is planned on that now"

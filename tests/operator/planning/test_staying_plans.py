@@ -59,5 +59,5 @@ def test_a_plan_after_the_latest_start_is_made_anew() -> None:
 
 def test_a_start_whose_time_has_come_is_planned_anew() -> None:
     [first] = planned_in(situation(), "train")
-    [found] = again(replace(situation(), now_s=NOW_S), replace(first, start_s=NOW_S))
+    [found] = again(situation(), replace(first, start_s=NOW_S))
     assert found is not first

@@ -5,6 +5,7 @@ one in the present slot. A job that was released but found no room counts nowher
 """
 
 from greensched_policies.compiling.compiled import compiled, fast, inlined
+from greensched_policies.encoding.slots import has_gpus, has_room
 from greensched_policies.kernel.starts import slots_of
 from greensched_policies.library.functions import (
     EXPECTED,
@@ -15,15 +16,14 @@ from greensched_policies.library.functions import (
     WHY,
     ZONE_EXPECTED,
 )
-from greensched_policies.planning import held_start
 from greensched_simulator.arrays.heaps import job_at, size_of
 from greensched_simulator.engine.execution.running import add_room
 from greensched_simulator.engine.execution.workers import all_cores, all_gpus
 from greensched_simulator.engine.holding.hold import COUNTED_SLOT, Hold
 from greensched_simulator.engine.run import Run
 
-_has_room = compiled(held_start.has_room)
-_has_gpus = compiled(held_start.has_gpus)
+_has_room = compiled(has_room)
+_has_gpus = compiled(has_gpus)
 
 
 @inlined
@@ -63,9 +63,9 @@ def has_kept_room(job: int, begin_s: float, run: Run) -> bool:
     first, last = slots_of(begin_s, end_s, run.terms.slot_s, plan.cores.shape[1])
     last_gpus = last if recorded.kept_gpus[job] > 0.0 else first
     return bool(
-        _has_room(plan.cores[zone, first:last], plan.capacity[zone])
-        and _has_room(plan.memory[zone, first:last], plan.memory_capacity[zone])
-        and _has_gpus(plan.gpus[zone, first:last_gpus], plan.gpu_capacity[zone])
+        _has_room(plan.cores[zone, first:last], plan.capacity[zone], 0.0)
+        and _has_room(plan.memory[zone, first:last], plan.memory_capacity[zone], 0.0)
+        and _has_gpus(plan.gpus[zone, first:last_gpus], plan.gpu_capacity[zone], 0.0)
     )
 
 
