@@ -26,7 +26,7 @@ E2E: dict[str, Any] = {
         pytest.param({}, list(E2E), id="no-test-ran"),
     ],
 )  # fmt: skip
-def test_a_figure_that_was_not_measured_is_null_and_told(
+def test_a_figure_that_was_not_measured_is_null_and_reported(
     figures: dict[str, Any], absent: list[str], tmp_path: Path
 ) -> None:
     result = tmp_path / "real.json"

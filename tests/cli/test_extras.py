@@ -115,7 +115,7 @@ def test_a_pod_is_explained_and_nodes_are_listed(
 
 
 @pytest.mark.parametrize("output", ["table", "json"])
-def test_the_ledger_of_a_cluster_is_told_with_its_intervals(ledger: str, output: str) -> None:
+def test_the_ledger_of_a_cluster_is_reported_with_its_intervals(ledger: str, output: str) -> None:
     done = run("report", "--ledger", ledger, "-o", output)
     assert (done.returncode, done.stderr) == (0, "")
     assert ("changePercentLow" if output == "json" else "-71.4 % (-72.2 to -70.6)") in done.stdout

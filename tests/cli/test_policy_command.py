@@ -47,7 +47,7 @@ def test_list_prints_every_name_by_its_kind(greensched: Run) -> None:
     assert all(f"  {name}\n" in shown for names in told.values() for name in names)
 
 
-def test_a_check_is_told_as_yaml_too(greensched: Run) -> None:
+def test_a_check_is_reported_as_yaml_too(greensched: Run) -> None:
     done = greensched("policy", "check", "-o", "yaml")
     assert done.returncode == 0, done.stderr
     told = yaml.safe_load(done.stdout)

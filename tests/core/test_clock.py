@@ -5,7 +5,7 @@ import pytest
 from greensched_core.clock import ManualClock, ScaledClock, WallClock
 
 
-def test_the_manual_clock_moves_only_when_told() -> None:
+def test_the_manual_clock_moves_only_when_asked_to() -> None:
     clock = ManualClock(100.0)
     assert (clock.now(), clock.monotonic()) == (100.0, 100.0)
     clock.advance(5.0)

@@ -88,13 +88,13 @@ def test_what_is_written_becomes_the_attributes_and_what_is_not_their_defaults()
                      "Expected `bool`, got `str` - at `spec.steps[0].last`", id="no-flag"),
     ],
 )  # fmt: skip
-def test_a_fault_is_told_with_its_place(raw: object, told: str) -> None:
+def test_a_fault_is_reported_with_its_place(raw: object, told: str) -> None:
     with pytest.raises(BadInput) as refused:
         read(raw)
     assert str(refused.value) == told
 
 
-def test_the_api_server_is_told_types_defaults_rules_and_meanings() -> None:
+def test_the_api_server_gets_types_defaults_rules_and_meanings() -> None:
     schema = schema_of(MADE)
     assert (schema["type"], schema["default"], schema["description"]) == (
         "object",

@@ -96,7 +96,7 @@ def test_the_same_decision_has_the_same_id(change: dict[str, Any], is_same: bool
     pytest.param(What.PAUSED, {"at": 5.0}, {"at": 5.4}, True, id="pause"),
     pytest.param(What.PAUSED, {"at": 5.0}, {"at": 9.0}, False, id="second-pause"),
 ])  # fmt: skip
-def test_what_may_come_several_times_is_told_apart(
+def test_what_may_come_several_times_is_distinguished(
     what: What, first: dict[str, Any], second: dict[str, Any], is_same: bool
 ) -> None:
     one, other = (dataclasses.replace(HELD, what=what, **each) for each in (first, second))
@@ -112,7 +112,7 @@ def test_without_a_uid_a_name_that_is_used_again_is_another_workload() -> None:
 @pytest.mark.parametrize("text", [
     b"", b"[]", b"{", b'{"record":{}}', b'{"record":{"what":"eaten","at":1}}', b"\xff", b"[" * 5000,
 ])  # fmt: skip
-def test_what_is_no_line_of_a_ledger_is_told(text: bytes) -> None:
+def test_what_is_no_line_of_a_ledger_is_reported(text: bytes) -> None:
     with pytest.raises(BadInput, match="not a line of a ledger"):
         decode_line(text)
 
@@ -120,6 +120,6 @@ def test_what_is_no_line_of_a_ledger_is_told(text: bytes) -> None:
 @pytest.mark.parametrize("change", [
     {"what": "eaten"}, {"what": None}, {"input_ages": "{"}, {"input_ages": "[1]"},
 ])  # fmt: skip
-def test_a_row_that_is_no_record_is_told(change: dict[str, Any]) -> None:
+def test_a_row_that_is_no_record_is_reported(change: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="not a record of a ledger"):
         from_flat({**flat(HELD), **change})

@@ -76,7 +76,7 @@ def test_what_cannot_be_read_is_a_fault_and_counts_as_not_said(
     assert (node.pue, node.power_budget_w) == (None, None)
 
 
-def test_long_annotations_of_a_node_are_told_in_short() -> None:
+def test_long_annotations_of_a_node_are_reported_in_short() -> None:
     _, faults = read(
         {},
         {

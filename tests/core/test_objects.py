@@ -91,7 +91,7 @@ def test_a_pod_that_is_not_created_yet_goes_by_its_generated_name() -> None:
 
 
 @pytest.mark.parametrize("text", ["1e3Ki", "-1", "", "lots", "1e30", "1000001"])
-def test_a_quantity_that_cannot_be_read_is_absent_and_told(text: str) -> None:
+def test_a_quantity_that_cannot_be_read_is_absent_and_reported(text: str) -> None:
     workload = read({"containers": [container(text), container("2")]})
     assert workload.cpu_cores == 2.0
     assert len(workload.faults) == 1
@@ -120,7 +120,7 @@ def test_faults_are_few_and_short_whatever_the_pod_says() -> None:
 @pytest.mark.parametrize(
     ("text", "runtime_s"), [("1h30m", 5400.0), ("soon", None), ("0s", None), ("-5m", None)]
 )
-def test_the_runtime_is_read_or_told(text: str, runtime_s: float | None) -> None:
+def test_the_runtime_is_read_or_given(text: str, runtime_s: float | None) -> None:
     item = {"metadata": {"annotations": {"greensched.io/runtime": text, "other": "x"}}}
     workload = workload_of(msgspec.convert(item, PodObject))
     assert workload.runtime_s == runtime_s

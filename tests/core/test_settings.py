@@ -31,7 +31,7 @@ def test_flags_win_over_the_environment_over_the_file_over_defaults(
     assert load_settings(Kettle, ["--power-w=1800"]).litres == 1.0
 
 
-def test_all_faults_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_faults_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KETTLE_POWER_W", "-3")
     monkeypatch.setenv("KETTLE_LITRES", "many")
     with pytest.raises(BadInput, match=r"KETTLE_POWER_W.*KETTLE_LITRES"):
@@ -48,7 +48,7 @@ def test_a_misspelt_key_of_the_file_is_refused(
         load_settings(Kettle)
 
 
-def test_a_file_that_cannot_be_read_is_told(
+def test_a_file_that_cannot_be_read_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "kettle.yaml"
@@ -77,7 +77,7 @@ def test_a_list_is_written_with_commas_or_as_json(
     assert load_settings(Kettle).teas == teas
 
 
-def test_what_is_no_json_is_told_with_all_other_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_json_is_reported_with_all_other_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KETTLE_TEAS", "[black")
     monkeypatch.setenv("KETTLE_SUGAR", "two")
     monkeypatch.setenv("KETTLE_POWER_W", "-3")
@@ -88,7 +88,7 @@ def test_what_is_no_json_is_told_with_all_other_faults(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("text", ["- power_w\n", "kettle\n", "1: 2\n", "\x00", "[" * 5_000])
-def test_a_file_that_holds_no_names_is_told(
+def test_a_file_that_holds_no_names_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str
 ) -> None:
     file = tmp_path / "kettle.yaml"
@@ -122,7 +122,7 @@ class Pair(ComponentSettings):
         return self
 
 
-def test_settings_wrong_only_together_are_told_without_showing_the_others(
+def test_settings_wrong_only_together_are_reported_without_showing_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PAIR_LEAST", "3")

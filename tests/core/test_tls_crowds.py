@@ -233,7 +233,7 @@ async def test_a_request_that_comes_with_the_last_bytes_of_the_handshake_is_answ
     assert not place.refused
 
 
-async def test_a_server_that_is_told_to_stop_waits_for_no_handshake(place: Place) -> None:
+async def test_a_server_that_is_asked_to_stop_waits_for_no_handshake(place: Place) -> None:
     async with place.crowd(5) as callers, asyncio.timeout(CLOSED_WITHIN_S):
         await asyncio.sleep(0.2)
         place.server.should_exit = True

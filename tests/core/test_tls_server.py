@@ -144,7 +144,7 @@ async def test_an_authority_that_is_withdrawn_is_refused(issue: Issue, tmp_path:
                 await ask(url, cert, own)
 
 
-async def test_a_port_that_is_taken_is_told_in_a_sentence() -> None:
+async def test_a_port_that_is_taken_is_reported_in_a_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(BadInput, match=f"cannot listen on 127.0.0.1 port {port}: Address"):

@@ -103,7 +103,7 @@ def test_on_machines_of_ones_own_the_ledgers_claim_is_the_examples_and_its_files
     assert spec["securityContext"]["fsGroup"] == spec["securityContext"]["runAsUser"] == 65532
 
 
-def test_on_aks_the_enforcer_is_told_to_leave_the_webhook_to_helm(render: Render) -> None:
+def test_on_aks_the_enforcer_is_asked_to_leave_the_webhook_to_helm(render: Render) -> None:
     configuration = one(render(*values("aks")), "MutatingWebhookConfiguration", "greensched")
     assert configuration["metadata"]["annotations"] == {"admissions.enforcer/disabled": "true"}
 

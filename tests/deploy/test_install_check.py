@@ -175,7 +175,7 @@ def test_what_is_broken_is_named_with_what_to_do_and_nothing_is_left(
     installation.wait_until(lambda: left(installation) == "", "its work is gone")
 
 
-def test_a_policy_that_has_another_mode_than_the_chart_is_told(
+def test_a_policy_that_has_another_mode_than_the_chart_is_reported(
     installation: Installation, rights: dict[str, str]
 ) -> None:
     title = "the cluster's GreenPolicy exists"
@@ -189,7 +189,7 @@ def test_a_policy_that_has_another_mode_than_the_chart_is_told(
     assert "mode off; the chart's values: enforce" in changed_by_hand
 
 
-def test_what_the_webhook_said_is_told_as_the_reason(
+def test_what_the_webhook_said_is_reported_as_the_reason(
     installation: Installation, rights: dict[str, str]
 ) -> None:
     for process in ("controller", "webhook"):
@@ -208,7 +208,7 @@ def test_what_the_webhook_said_is_told_as_the_reason(
         assert "firewall" not in advice
 
 
-def test_the_emergency_switch_is_told_as_the_reason(
+def test_the_emergency_switch_is_reported_as_the_reason(
     installation: Installation, rights: dict[str, str]
 ) -> None:
     switch = ("configmap", "greensched-emergency-release", "-n", installation.namespace)

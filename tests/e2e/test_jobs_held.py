@@ -76,7 +76,7 @@ def test_a_gang_is_planned_for_one_moment_and_starts_together(
     assert has_run(cluster, users, "right")
 
 
-def test_a_bare_pod_is_gated_and_runs_when_told(
+def test_a_bare_pod_is_gated_and_runs_when_asked_to(
     cluster: ClusterAccess, users: str, shell: str
 ) -> None:
     said = {"greensched.io/deadline": "6h", "greensched.io/runtime": "10m"}

@@ -14,7 +14,7 @@ from greensched_extender.amounts import digits, scaled
     pytest.param(100.0, "100", id="zeros-that-matter"),
     pytest.param(float("nan"), "nan", id="no-number"),
 ])  # fmt: skip
-def test_three_digits_are_told_without_an_exponent(value: float, text: str) -> None:
+def test_three_digits_are_reported_without_an_exponent(value: float, text: str) -> None:
     assert digits(value) == text
 
 
@@ -35,6 +35,6 @@ def test_amounts_share_the_unit_that_suits_the_largest(
 
 
 @given(st.lists(st.floats()))
-def test_any_amounts_are_told_without_an_exponent(values: list[float]) -> None:
+def test_any_amounts_are_reported_without_an_exponent(values: list[float]) -> None:
     shown, _ = scaled([value for value in values if abs(value) < 1e30], "g")
     assert not any("e" in text for text in shown)

@@ -81,7 +81,7 @@ async def test_a_conflict_is_success_only_for_the_same_pod_and_node(
     assert (said in error) if said else (error == "")
 
 
-async def test_any_other_refusal_is_told(world: World, server: Server) -> None:
+async def test_any_other_refusal_is_reported(world: World, server: Server) -> None:
     server.refuse = 403
     assert "already assigned" in (await bound(world))[1]
     assert len(server.asked) == 1

@@ -12,7 +12,7 @@ MakePod = Callable[..., dict[str, Any]]
 
 
 @pytest.mark.parametrize(("asked", "told"), [(1, 1), (5, 5), (6, 5), (12, 5)])
-def test_of_a_pod_asked_for_often_the_five_latest_decisions_are_told(
+def test_of_a_pod_asked_for_often_the_five_latest_decisions_are_reported(
     world: World, pod: MakePod, asked: int, told: int
 ) -> None:
     world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))

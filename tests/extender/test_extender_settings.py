@@ -65,7 +65,7 @@ async def test_the_process_prices_in_the_currency_and_ages_of_its_settings(
     assert process.signals.zone("US-X", now + 3001).price.step == "last-good"
 
 
-async def test_the_meters_are_told_the_cpus_that_the_snapshot_knows() -> None:
+async def test_the_meters_get_the_cpus_that_the_snapshot_knows() -> None:
     process = new_process()
     process.snapshot.put_node(make_node("a", cpu_cores=48.0))
     assert process.cpu_cores("a") == 48.0

@@ -42,7 +42,7 @@ def test_a_few_unknown_names_have_no_row_and_do_not_disturb_the_others() -> None
     assert rows.tolist() == [7, NO_ROW, 9, NO_ROW]
 
 
-def test_names_longer_than_the_table_holds_are_told_apart_all_the_same() -> None:
+def test_names_longer_than_the_table_holds_are_distinguished_all_the_same() -> None:
     row_of = {"x" * 64: 0, "x" * 65: 1, "x" * 64 + "y" * 100: 2, "ab": 3}
     names = ["x" * 66, *row_of, "x" * 63, "a", "abc"]
     rows = NameHashes(row_of, least_bytes=0).rows(compact(names))

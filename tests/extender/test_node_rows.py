@@ -44,7 +44,7 @@ def test_a_node_that_comes_back_is_not_as_busy_as_it_was_measured_before() -> No
     assert report(snapshot, "a").utilisation == 0.2
 
 
-def test_an_unreadable_node_that_is_gone_is_no_longer_told_of() -> None:
+def test_an_unreadable_node_that_is_gone_is_no_longer_reported() -> None:
     snapshot = make_snapshot()
     snapshot.put_node(make_node("a", cpu_cores=0.0))
     snapshot.put_pod("u", "a", (1.0, GIB, 0.0))  # its pod stays, and so its row

@@ -113,7 +113,7 @@ def test_keys_are_read_whatever_their_case_and_capitals_win(
         pytest.param(b'{"Pod":{"metadata":{"name":"\xff"}}}', "not ExtenderArgs", id="no-utf-8"),
     ],
 )
-def test_a_body_that_cannot_be_read_is_told_where(body: bytes, said: str) -> None:
+def test_a_body_that_cannot_be_read_is_reported_where(body: bytes, said: str) -> None:
     with pytest.raises(BadInput, match=said):
         protocol.read_args(body)
 
@@ -126,7 +126,7 @@ def test_a_body_that_cannot_be_read_is_told_where(body: bytes, said: str) -> Non
         pytest.param('"Nodes":{"items":[{}]}', "Nodes of the body", id="nodes-without-names"),
     ],
 )
-def test_names_that_cannot_be_read_are_told_where(rest: str, said: str) -> None:
+def test_names_that_cannot_be_read_are_reported_where(rest: str, said: str) -> None:
     args = protocol.read_args(b'{"Pod":{},' + rest.encode() + b"}")
     with pytest.raises(BadInput, match=said):
         protocol.read_names(args)

@@ -58,7 +58,7 @@ async def test_measured_values_serve_while_they_come_and_are_dropped_when_they_s
         await asyncio.wait([task])
 
 
-async def test_questions_left_open_are_counted_and_told_once(world: World) -> None:
+async def test_questions_left_open_are_counted_and_reported_once(world: World) -> None:
     def prometheus(request: httpx.Request) -> httpx.Response:
         if "kepler_node_cpu_watts" in request.url.params["query"]:
             return httpx.Response(422)

@@ -185,7 +185,7 @@ def test_any_figures_make_a_sentence(rows: list[Any], policy: str) -> None:
     assert "nan" not in sentence
 
 
-def test_a_pod_that_requests_nothing_is_told_what_to_add(
+def test_for_a_pod_that_requests_nothing_the_message_says_what_to_add(
     new_world: Callable[..., World], pod: Callable[..., dict[str, Any]]
 ) -> None:
     world = new_world(policy="onnx")
@@ -195,7 +195,7 @@ def test_a_pod_that_requests_nothing_is_told_what_to_add(
     assert "set resources.requests for its containers" in decision["why"]
 
 
-def test_a_decision_is_told_with_weights_bundle_and_reason(
+def test_a_decision_is_reported_with_weights_bundle_and_reason(
     new_world: Callable[..., World],
 ) -> None:
     world = new_world(policy="onnx")

@@ -96,7 +96,7 @@ async def test_the_command_explain_prints_the_decision(scene: Scene) -> None:
     pytest.param((), id="on-a-new-connection"),
     pytest.param(("before",), id="on-a-connection-that-was-kept"),
 ])  # fmt: skip
-async def test_an_answer_that_came_too_late_is_told_as_such(
+async def test_an_answer_that_came_too_late_is_reported_as_such(
     scene: Scene, asked_before: tuple[str, ...]
 ) -> None:
     names = await scene.offer(scene.machine(50, 60), scene.machine(50, 900))

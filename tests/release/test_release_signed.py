@@ -168,7 +168,9 @@ def test_an_image_in_which_no_library_is_found_has_not_been_looked_at(tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["SHA256SUMS", f"greensched-{VERSION}.tgz"])
-def test_one_flipped_bit_is_told(made: Path, verifier: Verifier, tmp_path: Path, name: str) -> None:
+def test_one_flipped_bit_is_reported(
+    made: Path, verifier: Verifier, tmp_path: Path, name: str
+) -> None:
     copy = Path(shutil.copytree(made, tmp_path / "copy"))
     content = bytearray((copy / name).read_bytes())
     content[len(content) // 2] ^= 1

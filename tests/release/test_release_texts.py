@@ -96,7 +96,7 @@ def test_the_notes_are_the_section_of_that_version(version: str, notes: str) -> 
         pytest.param("## [0.3.0]\n\n- x\n", "0.3.0", "has no date", id="undated"),
     ],
 )
-def test_a_version_of_which_nothing_is_told_has_no_notes(
+def test_a_version_of_which_nothing_is_said_has_no_notes(
     changelog: str, version: str, sentence: str
 ) -> None:
     with pytest.raises(ReleaseFault, match="CHANGELOG") as refused:
@@ -234,7 +234,7 @@ def test_nobodys_password_gets_into_the_provenance(told: str, published: str) ->
         ),
     ],
 )
-def test_the_base_is_told_where_a_digest_names_it(
+def test_the_base_is_reported_where_a_digest_names_it(
     dockerfile: str, options: str, found: tuple[str, str] | None
 ) -> None:
     assert base_image(dockerfile, options) == found

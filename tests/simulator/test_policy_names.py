@@ -151,7 +151,7 @@ def test_two_rules_of_one_kind_are_refused_as_such(text: str) -> None:
         policy_named(text)
 
 
-def test_all_that_is_wrong_in_a_list_is_told_at_once_and_each_once() -> None:
+def test_all_that_is_wrong_in_a_list_is_reported_at_once_and_each_once() -> None:
     with pytest.raises(BadInput) as fault:
         policies_named("magic,spread,lest-carbon+wizard,spread+topsis,magic")
     *told, remedy = str(fault.value).split("; ")

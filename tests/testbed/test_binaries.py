@@ -40,7 +40,7 @@ def test_a_program_is_built_once_under_its_own_name(tmp_path: Path, recipe: Reci
     assert (folder / "hi").stat().st_mtime_ns == before
 
 
-def test_progress_is_told(
+def test_progress_is_reported(
     tmp_path: Path, recipe: Recipe, capsys: pytest.CaptureFixture[str]
 ) -> None:
     built(recipe, tmp_path / "cache")
@@ -55,7 +55,7 @@ def test_progress_is_told(
     pytest.param(1034, 1034, "package 1034 of 1034 (99 %): linking", id="all-begun-is-not-done"),
     pytest.param(0, 0, "package 0 of 0 (99 %): linking", id="compiled-before"),
 ])  # fmt: skip
-def test_the_share_of_a_build_is_told(begun: int, total: int, text: str) -> None:
+def test_the_share_of_a_build_is_reported(begun: int, total: int, text: str) -> None:
     assert share_text(begun, total, "bytes") == text
 
 

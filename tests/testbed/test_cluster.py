@@ -45,7 +45,7 @@ def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> Non
     assert (tmp_path / "thesis.txt").exists()
 
 
-def test_a_state_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_state_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "cluster.json").write_text("{")
     with pytest.raises(BadInput, match=r"cluster\.json cannot be read"):
         status(tmp_path)

@@ -126,7 +126,7 @@ async def test_a_second_scheduler_places_the_pods_that_ask_for_it(
     await delete_nodes(api, names)
 
 
-def test_a_scheduler_with_a_wrong_configuration_is_told_with_its_reason(
+def test_a_scheduler_with_a_wrong_configuration_is_reported_with_its_reason(
     control_plane: ControlPlane,
 ) -> None:
     config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nx: 1\n"

@@ -95,7 +95,7 @@ def test_processes_are_stopped_in_reverse_order(tmp_path: Path) -> None:
     assert ended == ["c", "b", "a"]
 
 
-def test_the_death_of_a_process_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_the_death_of_a_process_is_reported_with_its_last_words(tmp_path: Path) -> None:
     process = start_process("brief", ["sh", "-c", "echo out of coal; exit 3"], tmp_path / "log")
     process.popen.wait(10)
     with pytest.raises(ProcessDied, match=r"(?s)brief exited with 3.*out of coal"):

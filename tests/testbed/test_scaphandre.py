@@ -6,7 +6,7 @@ from greensched_testbed.errors import CannotBuildHere
 from greensched_testbed.scaphandre import libraries_of, scaphandre_program
 
 
-def test_a_machine_without_cargo_is_told_what_it_lacks(
+def test_on_a_machine_without_cargo_the_message_says_what_it_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -20,7 +20,7 @@ def without(value: Any) -> Any:
     return None if isinstance(value, float) else value
 
 
-def test_a_decision_is_told_with_its_reason_its_weights_and_its_bundle(
+def test_a_decision_is_reported_with_its_reason_its_weights_and_its_bundle(
     greensched: Run, replica: Replica, decision: dict[str, Any]
 ) -> None:
     address = replica({PATH: {"decisions": [decision]}})
@@ -42,7 +42,7 @@ def test_a_decision_is_told_with_its_reason_its_weights_and_its_bundle(
         (("measured", "measured"), "as measured on GPUs of that kind on 2 nodes\n"),
     ],
 )
-def test_of_a_pod_with_gpus_it_is_told_where_their_watts_come_from(
+def test_for_a_pod_with_gpus_the_source_of_their_watts_is_reported(
     greensched: Run, replica: Replica, decision: dict[str, Any],
     sources: tuple[str | None, str | None], words: str,
 ) -> None:  # fmt: skip
@@ -63,7 +63,7 @@ def test_what_users_write_is_printed_and_never_obeyed(
     assert f"not understood: annotation {text.replace(chr(27), '?')}" in done.stdout
 
 
-def test_what_is_not_known_is_told_as_no_data(
+def test_what_is_not_known_is_reported_as_no_data(
     greensched: Run, replica: Replica, decision: dict[str, Any]
 ) -> None:
     gaps = {**without(decision), "decidedAt": decision["decidedAt"]}
@@ -72,7 +72,7 @@ def test_what_is_not_known_is_told_as_no_data(
     assert "no data" in done.stdout
 
 
-def test_a_run_of_an_instant_is_not_told_as_nothing(
+def test_a_run_of_an_instant_is_not_reported_as_nothing(
     greensched: Run, replica: Replica, decision: dict[str, Any]
 ) -> None:
     decision["pod"]["runtimeSeconds"] = 0.025
@@ -164,7 +164,7 @@ def test_an_unknown_pod_is_an_empty_list_in_json_and_a_sentence_beside_it(
                  "expected on clean, but the answer came too late: kube-scheduler placed the pod "
                  "on dirty without our scores", id="too-late"),
 ])  # fmt: skip
-def test_the_outcome_is_told_in_words(
+def test_the_outcome_is_reported_in_words(
     greensched: Run, replica: Replica, decision: dict[str, Any],
     outcome: dict[str, Any], expected: str | None, relative: float, told: str,
 ) -> None:  # fmt: skip
@@ -185,7 +185,7 @@ def test_nodes_that_are_not_shown_are_called_dearer_only_when_they_are(
     assert f"… and {told} (--rows 2 prints them)" in done.stdout
 
 
-def test_one_is_told_in_the_singular(
+def test_one_is_reported_in_the_singular(
     greensched: Run, replica: Replica, decision: dict[str, Any]
 ) -> None:
     decision["pod"] |= {"cpuCores": 1.0, "gpus": 1.0}
@@ -214,7 +214,7 @@ def test_who_cannot_be_asked_is_not_said_to_remember_nothing(
     assert "remembers" not in done.stderr
 
 
-def test_a_server_that_is_no_extender_is_told_of(greensched: Run, replica: Replica) -> None:
+def test_a_server_that_is_no_extender_is_reported(greensched: Run, replica: Replica) -> None:
     done = greensched("explain", "web", "--address", replica({PATH: ["hello"]}))
     assert (done.returncode, done.stdout) == (1, "")
     assert "does not answer like an extender" in done.stderr
@@ -240,7 +240,7 @@ def test_nodes_are_listed_with_gaps_and_faults(greensched: Run, replica: Replica
     assert "no data" in done.stdout
 
 
-def test_nodes_are_listed_with_the_meter_that_told_their_watts(
+def test_nodes_are_listed_with_the_meter_that_gave_their_watts(
     greensched: Run, replica: Replica
 ) -> None:
     node = {

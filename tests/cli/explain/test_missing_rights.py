@@ -77,7 +77,7 @@ async def test_who_may_not_ask_our_pods_reads_which_role_lets_him(
 
 
 @pytest.mark.parametrize("verb", [("nodes",), ("status",), ("release", "train")])
-async def test_a_login_that_is_no_longer_good_is_told_as_that(
+async def test_a_login_that_is_no_longer_good_is_reported_as_that(
     users: Users, verb: tuple[str, ...]
 ) -> None:
     kubeconfig = await users.limited("view")
@@ -89,7 +89,7 @@ async def test_a_login_that_is_no_longer_good_is_told_as_that(
 
 
 @pytest.mark.parametrize("verb", [("nodes",), ("status",)], ids=["nodes", "status"])
-async def test_a_login_plugin_that_fails_is_told_as_such(
+async def test_a_login_plugin_that_fails_is_reported_as_such(
     users: Users, tmp_path: Path, verb: tuple[str, ...]
 ) -> None:
     config = yaml.safe_load(users.kubeconfig.read_text())

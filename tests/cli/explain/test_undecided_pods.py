@@ -70,7 +70,9 @@ def told(
         "There is no pod default/web, but a Job; try one of its pods: web-1, web-2, web-3",
     ], id="a-job"),
 ])  # fmt: skip
-def test_a_pod_without_a_decision_is_told_with_what_that_means(text: str, parts: list[str]) -> None:
+def test_a_pod_without_a_decision_is_reported_with_what_that_means(
+    text: str, parts: list[str]
+) -> None:
     for part in parts:
         assert part in text
 

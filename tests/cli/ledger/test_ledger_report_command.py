@@ -88,7 +88,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["report", *map(str, arguments)])
 
 
-def test_a_ledger_is_told_on_the_terminal_and_written_as_a_page_and_tables(
+def test_a_ledger_is_reported_on_the_terminal_and_written_as_a_page_and_tables(
     ledger: Path, tmp_path: Path
 ) -> None:
     done = run("--ledger", ledger, "--out", tmp_path / "out")
@@ -146,7 +146,7 @@ def test_an_operator_tells_the_same_as_its_file(ledger: Path, served: str) -> No
     assert asked.records == opened.records and asked.losses == opened.losses == [LOSS]
 
 
-def test_an_empty_span_is_told(ledger: Path) -> None:
+def test_an_empty_span_is_reported(ledger: Path) -> None:
     done = run("--ledger", ledger, "--since", "1s")
     assert (done.exit_code, "no decision in this period" in done.output) == (0, True)
 
@@ -159,19 +159,19 @@ def test_an_empty_span_is_told(ledger: Path) -> None:
     (["--ledger", "postgresql://127.0.0.1:1/x"], ApiUnavailable, "127.0.0.1:1/x"),
     (["--ledger", "http://127.0.0.1:1"], ApiUnavailable, "no controller answered with its ledger"),
 ])  # fmt: skip
-def test_what_cannot_be_read_is_told(
+def test_what_cannot_be_read_is_reported(
     arguments: list[str], kind: type[Exception], told: str
 ) -> None:
     done = run(*arguments)
     assert isinstance(done.exception, kind) and told in str(done.exception)
 
 
-def test_an_operator_without_a_ledger_is_told(replica: Replica) -> None:
+def test_an_operator_without_a_ledger_is_reported(replica: Replica) -> None:
     with pytest.raises(ApiUnavailable, match="HTTP 404: not here"):
         read_ledger(replica({}), NOBODY, LedgerSpan(0.0, 1.0))
 
 
-def test_a_server_that_is_no_operator_is_told(replica: Replica) -> None:
+def test_a_server_that_is_no_operator_is_reported(replica: Replica) -> None:
     path = f"{LEDGER_PATH}?since=0.000&until=1.000"
     with pytest.raises(ApiUnavailable, match="or is not a ledger"):
         read_ledger(replica({path: {"decisions": []}}), NOBODY, LedgerSpan(0.0, 1.0))

@@ -142,7 +142,7 @@ def test_admission_without_a_uid_goes_with_the_object_of_that_name() -> None:
     assert [(each.at, each.was_held) for each in found] == [(5.0, True), (15.0, True)]
 
 
-def test_shadow_and_deed_are_told_apart() -> None:
+def test_shadow_and_deed_are_distinguished() -> None:
     found = outcomes_of([told(What.PLANNED, 1.0, is_shadow=True), told(What.RELEASED, 2.0)])
     assert [each.is_shadow for each in found] == [True, False]
 
@@ -163,7 +163,7 @@ def test_late_is_more_than_a_second_past_the_deadline(
     assert is_late(one([told(What.ENDED, end, deadline=deadline)])) == late
 
 
-def test_what_passed_its_deadline_without_an_end_is_told_and_not_called_late() -> None:
+def test_what_passed_its_deadline_without_an_end_is_reported_and_not_called_late() -> None:
     outcome = one([told(What.RELEASED, 1.0, deadline=50.0)])
     assert not is_late(outcome)
     assert is_overdue(outcome, now=60.0) and not is_overdue(outcome, now=50.5)
@@ -176,7 +176,7 @@ def test_figures_are_sums_with_the_change_in_percent() -> None:
     assert carbon.percent == ConfidenceInterval(-50.0, -50.0, -50.0)
 
 
-def test_what_is_less_than_a_kilo_in_all_is_told_in_grams_and_watt_hours() -> None:
+def test_what_is_less_than_a_kilo_in_all_is_reported_in_grams_and_watt_hours() -> None:
     small = replace(one([told(What.RELEASED, 0.0)]), run_now=Amounts(3.6e5, 250.0))
     assert [(each.run_now, each.unit) for each in figures_of([small])] == [
         (100.0, "Wh"),
@@ -269,7 +269,7 @@ def test_what_was_saved_over_time_adds_up_to_all_that_was_saved(hours: int, step
     assert any(each < 0 for each in course.saved) == (hours == 3)
 
 
-def test_namespaces_that_lost_are_told() -> None:
+def test_namespaces_that_lost_are_reported() -> None:
     mine = [*outcomes([(1.0, 2.0)] * 20, "bad"), *outcomes([(9.0, 1.0)] * 20, "good")]
     assert list(savings_of(mine).by_namespace) == ["bad", "good"]
     assert losses_of(savings_of(mine)) == ["bad: carbon +100.0 % (+100.0 to +100.0)"]
@@ -310,7 +310,7 @@ def test_what_was_decided_is_counted() -> None:
     }  # fmt: skip
 
 
-def test_a_loss_of_nobody_knows_how_many_is_told_so() -> None:
+def test_a_loss_of_an_unknown_number_is_reported_as_such() -> None:
     losses = [Loss("a", LossReason.CORRUPT, 1.0, 2.0, None), Loss("b", LossReason.CORRUPT, 3, 4, 4)]
     report = report_of(ReadLedger([], losses, "here"), LedgerSpan(0.0, 100.0))
     assert decided_rows(report)[-1][1] == Cell("unknown number (corrupt)", "worse")

@@ -108,7 +108,7 @@ async def asked(kubeconfig: str, namespace: str | None = "greensched") -> list[R
     return await asyncio.to_thread(ask_replicas, "/v1/nodes", where, hurried)
 
 
-async def test_each_replica_is_told_of_and_none_holds_the_others_up(cluster: str) -> None:
+async def test_each_replica_is_reported_and_none_holds_the_others_up(cluster: str) -> None:
     answers = {each.replica: each for each in await asked(cluster)}
     assert (answers["whole"].status, answers["whole"].body) == (404, {"error": "no"})
     faults = {name: each.fault for name, each in answers.items() if each.status == 0}
@@ -131,7 +131,9 @@ async def test_each_replica_is_told_of_and_none_holds_the_others_up(cluster: str
         pytest.param("empty", "no extender pod runs in namespace empty", id="nobody"),
     ],
 )
-async def test_who_cannot_be_listed_is_told_why(cluster: str, namespace: str, told: str) -> None:
+async def test_who_cannot_be_listed_is_reported_with_the_reason(
+    cluster: str, namespace: str, told: str
+) -> None:
     with pytest.raises(ApiUnavailable, match=re.escape(told)):
         await asked(cluster, namespace)
 
@@ -227,7 +229,7 @@ def test_replicas_with_the_same_fault_are_named_in_one_sentence() -> None:
     assert faults_of(answers, fine=(200, 404)) == ["a, c: no"]
 
 
-def test_no_kubeconfig_is_told_with_what_to_do(greensched: Run, tmp_path: Path) -> None:
+def test_no_kubeconfig_is_reported_with_what_to_do(greensched: Run, tmp_path: Path) -> None:
     done = greensched("nodes", HOME=str(tmp_path))
     told = "greensched: no kubeconfig: set KUBECONFIG or pass --kubeconfig\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
@@ -273,7 +275,7 @@ def test_the_port_is_the_one_given_else_the_pods_else_the_default(
 
 
 @pytest.mark.parametrize("text", ["", "0", "65536", "http", "-1", "٣"])
-def test_an_annotation_that_is_no_port_is_told(text: str) -> None:
+def test_an_annotation_that_is_no_port_is_reported(text: str) -> None:
     with pytest.raises(ValueError, match="is not a port"):
         port_of({labels.EXPLAIN_PORT: text}, None)
 
@@ -314,6 +316,6 @@ def test_the_role_that_messages_name_is_the_charts_whatever_the_release_is_calle
     assert ROLE in roles
 
 
-def test_the_chart_is_told_to_be_missing_where_there_is_no_checkout(tmp_path: Path) -> None:
+def test_the_chart_is_reported_missing_where_there_is_no_checkout(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="only a checkout"):
         chart_folder(tmp_path)

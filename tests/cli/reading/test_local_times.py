@@ -22,14 +22,14 @@ LAST_S = parse_timestamp("9999-12-31T23:59:59Z")
     pytest.param("2027-01-01T00:00:00Z", "01 Jan 2027 01:00 CET", id="another-year"),
     pytest.param("9999-12-31T23:59:59Z", "9999-12-31T23:59:59Z", id="a-year-that-berlin-lacks"),
 ])  # fmt: skip
-def test_a_time_is_told_with_what_differs_from_now(at: str, told: str) -> None:
+def test_a_time_is_reported_with_what_differs_from_now(at: str, told: str) -> None:
     assert LocalTimes(NOW_S, BERLIN).short(parse_timestamp(at)) == told
 
 
 @pytest.mark.parametrize(("away_s", "told"), [
     (12_000.0, "in 3h20m"), (0.4, "in 0s"), (-0.4, "in 0s"), (-0.6, "1s ago"), (-90.0, "1m30s ago"),
 ])  # fmt: skip
-def test_a_distance_is_told_from_now(away_s: float, told: str) -> None:
+def test_a_distance_is_reported_from_now(away_s: float, told: str) -> None:
     assert LocalTimes(NOW_S, UTC).away(NOW_S + away_s) == told
 
 
@@ -44,6 +44,6 @@ def test_no_time_that_an_annotation_can_hold_breaks_it(at_s: float, zone: ZoneIn
     assert times.short(at_s) and times.whole(at_s)
 
 
-def test_no_time_is_told_as_such() -> None:
+def test_no_time_is_reported_as_such() -> None:
     times = LocalTimes(NOW_S, UTC)
     assert times.short(None) == times.whole(None) == times.away(None) == "–"

@@ -86,7 +86,7 @@ async def test_a_job_that_waits_for_our_check_is_shown(
         pytest.param(WORKLOADS, 403, {ClusterPart.WORKLOADS}, id="no-right"),
     ],
 )
-async def test_what_cannot_be_read_is_told_where_there_is_a_kueue(
+async def test_what_cannot_be_read_is_reported_where_there_is_a_kueue(
     path: str, status: int, unread: set[ClusterPart]
 ) -> None:
     shown, pieces = await read(Server(workload(), {path: status}))

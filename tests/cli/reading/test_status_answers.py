@@ -164,6 +164,6 @@ def test_without_policies_the_operators_own_words_stand() -> None:
     assert found.deadline_s == NOW_S + 6 * 3600.0
 
 
-def test_what_bounds_the_latest_start_is_told_from_what_holds_now() -> None:
+def test_what_bounds_the_latest_start_is_distinguished_from_what_holds_now() -> None:
     assert held().bound == "deadline"
     assert held(max_delay="30m").bound == "max-delay or window"

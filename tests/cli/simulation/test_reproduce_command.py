@@ -30,7 +30,7 @@ def test_an_unknown_name_or_none_is_refused_with_those_that_are(
     assert all(name in done.stderr for name in NAMES)
 
 
-def test_without_the_data_it_says_where_that_is_told(greensched: Run, tmp_path: Path) -> None:
+def test_without_the_data_it_says_where_that_is_written(greensched: Run, tmp_path: Path) -> None:
     done = greensched("reproduce", "zeus", "--data", str(tmp_path / "nowhere"))
     assert (done.returncode, done.stdout) == (2, "")
     assert "there is no folder" in done.stderr and "docs/reproductions.md" in done.stderr

@@ -16,7 +16,9 @@ def test_sound_scenarios_are_summed_up_in_a_line_each(greensched: Run) -> None:
     assert "20 nodes in 2 zones (HYDRO, COAL)" in second and "jobs in 2d with seed 1" in second
 
 
-def test_all_faults_of_all_files_are_told_with_their_lines(greensched: Run, tmp_path: Path) -> None:
+def test_all_faults_of_all_files_are_reported_with_their_lines(
+    greensched: Run, tmp_path: Path
+) -> None:
     spoilt = tmp_path / "spoilt.yaml"
     text = Path(SOUND[1]).read_text()
     spoilt.write_text(text.replace("load: 0.4", "load: 40").replace("zone: COAL", "zone: KOAL"))
@@ -50,7 +52,9 @@ def test_runs_tell_the_same_faults_as_the_check(greensched: Run, tmp_path: Path)
         assert (done.returncode, done.stderr) == (2, told)
 
 
-def test_what_is_no_scenario_file_is_told_in_a_line_each(greensched: Run, tmp_path: Path) -> None:
+def test_what_is_no_scenario_file_is_reported_in_a_line_each(
+    greensched: Run, tmp_path: Path
+) -> None:
     (tmp_path / "empty.yaml").write_text("")
     names = [str(tmp_path / name) for name in ("missing.yaml", ".", "empty.yaml")]
     done = greensched("scenario", "check", *names)
@@ -84,7 +88,7 @@ def test_defaults_in_the_schema_are_written_as_in_a_file(greensched: Run) -> Non
     assert workload["slack"]["default"] == "none"
 
 
-def test_a_check_is_told_as_json_too(greensched: Run, tmp_path: Path) -> None:
+def test_a_check_is_reported_as_json_too(greensched: Run, tmp_path: Path) -> None:
     missing = str(tmp_path / "missing.yaml")
     done = greensched("scenario", "check", SOUND[0], missing, "-o", "json")
     assert done.returncode == 2

@@ -244,7 +244,7 @@ def test_a_comparison_that_is_interrupted_keeps_nothing(
         ),
     ],
 )
-def test_what_cannot_be_written_is_told_in_a_line_with_what_is_kept(
+def test_what_cannot_be_written_is_reported_in_a_line_with_what_is_kept(
     begun: Begun, tmp_path: Path, file_bytes: int, seeds: int, kept: str
 ) -> None:
     running, out = begun(seeds), tmp_path / "run"
@@ -256,7 +256,7 @@ def test_what_cannot_be_written_is_told_in_a_line_with_what_is_kept(
     assert (out / "run.json").is_file() == out.exists() == ("all rows" in kept)
 
 
-def test_a_report_that_cannot_be_written_is_told_in_a_line(
+def test_a_report_that_cannot_be_written_is_reported_in_a_line(
     greensched: Run, begun: Begun, tmp_path: Path
 ) -> None:
     begun(1).communicate(timeout=60)
@@ -268,7 +268,7 @@ def test_a_report_that_cannot_be_written_is_told_in_a_line(
     assert "Is a directory" in done.stderr and str(page) in done.stderr
 
 
-def test_a_bound_is_told_as_json_too(greensched: Run, tiny: str) -> None:
+def test_a_bound_is_reported_as_json_too(greensched: Run, tiny: str) -> None:
     given = ("bound", tiny, "--policies", "run-now+spread, least-carbon")
     done = greensched(*given, "-o", "json")
     assert done.returncode == 0, done.stderr
@@ -281,7 +281,7 @@ def test_a_bound_is_told_as_json_too(greensched: Run, tiny: str) -> None:
 
 
 @pytest.mark.parametrize(("slot", "told"), [("5", "--slot: '5' is no"), ("30s", "--slot must be")])
-def test_a_slot_that_cannot_be_used_is_told_with_its_option(
+def test_a_slot_that_cannot_be_used_is_reported_with_its_option(
     greensched: Run, tiny: str, slot: str, told: str
 ) -> None:
     done = greensched("bound", tiny, "--slot", slot)

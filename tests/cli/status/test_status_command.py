@@ -53,7 +53,9 @@ ODD = {
 }
 
 
-async def test_an_annotation_nobody_would_write_is_told_and_breaks_nothing(users: Users) -> None:
+async def test_an_annotation_nobody_would_write_is_reported_and_breaks_nothing(
+    users: Users,
+) -> None:
     for name, (said, _) in ODD.items():
         await users.hold_job(name, **said)
     table = users.status()
@@ -111,7 +113,7 @@ async def test_the_operator_is_found_by_its_lease(users: Users) -> None:
     assert f"(namespace {users.own})" in done.stdout
 
 
-async def test_without_any_policy_the_built_in_one_is_told_with_where_to_look(
+async def test_without_any_policy_the_built_in_one_is_reported_with_where_to_look(
     users: Users,
 ) -> None:
     text = users.status().stdout
@@ -122,7 +124,7 @@ async def test_without_any_policy_the_built_in_one_is_told_with_where_to_look(
 
 
 @pytest.mark.parametrize(("mode", "told"), [("shadow", "only reports"), ("off", "does nothing")])
-async def test_a_policy_that_holds_nothing_is_told_with_what_to_write(
+async def test_a_policy_that_holds_nothing_is_reported_with_what_to_write(
     users: Users, mode: str, told: str
 ) -> None:
     await users.policy(users.own, mode)
@@ -169,7 +171,7 @@ async def test_a_signal_that_its_first_provider_does_not_give_is_named(users: Us
         await users.api.delete(f"{path}/{name}")
 
 
-async def test_one_workload_is_told_in_full_in_the_users_own_time(users: Users) -> None:
+async def test_one_workload_is_reported_in_full_in_the_users_own_time(users: Users) -> None:
     await users.policy(users.namespace, "enforce")
     await users.hold_job("train")
     done = users.status("job/train", TZ="Asia/Kathmandu")
@@ -188,7 +190,7 @@ async def test_one_workload_is_told_in_full_in_the_users_own_time(users: Users) 
     assert "Suspended: Job suspended" in done.stdout
 
 
-async def test_a_stranger_to_greensched_is_told_apart_from_held_work(users: Users) -> None:
+async def test_a_stranger_to_greensched_is_distinguished_from_held_work(users: Users) -> None:
     await users.hold_job("theirs", latest_start="", held_at="")
     assert "suspended, but not by GreenSched" in users.status("theirs").stdout
     assert "Nothing is held" in users.status().stdout

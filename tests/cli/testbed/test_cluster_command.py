@@ -164,7 +164,7 @@ def test_a_google_trace_needs_the_largest_machine(greensched: Run, trace: Path) 
     assert "/not/there" in told.stderr  # so far it came
 
 
-def test_no_cluster_is_told_in_a_line(greensched: Run, tmp_path: Path) -> None:
+def test_no_cluster_is_reported_in_a_line(greensched: Run, tmp_path: Path) -> None:
     done = greensched("cluster", "down", "--folder", str(tmp_path / "none"))
     assert (done.returncode, done.stdout) == (0, "no cluster is up\n")
 

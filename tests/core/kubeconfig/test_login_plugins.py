@@ -82,7 +82,7 @@ def test_a_certificate_with_its_key_is_a_credential_too(place: Place) -> None:
     assert (found.token, found.certificate) == (None, ("cert", "key"))
 
 
-def test_it_is_told_of_the_cluster_only_where_it_asks_for_that(place: Place) -> None:
+def test_it_hears_of_the_cluster_only_where_it_asks_for_that(place: Place) -> None:
     place.prints({"token": "t"})
     (place.folder / "ca.crt").write_text("authority")
     cluster = {
@@ -115,7 +115,7 @@ def test_it_is_told_of_the_cluster_only_where_it_asks_for_that(place: Place) -> 
         pytest.param({"env": ["OWN"]}, "an entry of env has no name", id="no-variable"),
     ],
 )  # fmt: skip
-def test_one_that_fails_is_told_as_such(place: Place, said: dict[str, Any], told: str) -> None:
+def test_one_that_fails_is_reported_as_such(place: Place, said: dict[str, Any], told: str) -> None:
     place.prints({"token": "t"})
     with pytest.raises(BadInput, match="its login plugin failed: ") as raised:
         place.plugin(**said).token()
@@ -136,6 +136,6 @@ def test_one_that_is_not_installed_is_to_be_installed(
     assert str(raised.value).endswith(why + advice)
 
 
-def test_one_without_a_command_is_told(place: Place) -> None:
+def test_one_without_a_command_is_reported(place: Place) -> None:
     with pytest.raises(BadInput, match="has no command"):
         place.plugin(command="")

@@ -109,7 +109,7 @@ def test_only_cpu_time_is_an_estimate() -> None:
     assert {POD_METERS[-1].name} == ESTIMATING, "it counts where no meter saw a run"
 
 
-async def test_one_who_asks_for_a_meter_is_told_its_word_alone() -> None:
+async def test_asking_for_a_meter_shows_its_word_alone() -> None:
     async with httpx.AsyncClient(transport=httpx.MockTransport(replay(*METERS))) as http:
         prometheus = PrometheusApi(http, "http://prometheus:9090/", timeout_s=2.0)
         found = await measured_pods(prometheus, [RUN], meters=POD_METERS[-1:])

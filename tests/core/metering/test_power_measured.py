@@ -197,7 +197,7 @@ def test_utilisation_never_exceeds_one() -> None:
     assert node_utilisation(samples, {"n1": 8.0}.get)["n1"].value == 1.0
 
 
-async def test_the_watts_of_gpus_are_also_told_apart_with_their_meter() -> None:
+async def test_the_watts_of_gpus_are_also_separate_with_their_meter() -> None:
     found = {node: (it.value, it.source) for node, it in (await read(replay)).gpu_watts.items()}
     assert found["n1"] == (251.5 + 98.25, "dcgm"), "DCGM's blank value is no GPU"
     assert found["n5"] == (70.0, "dcgm"), "also where no CPU meter sees the node"

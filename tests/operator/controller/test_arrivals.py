@@ -118,7 +118,7 @@ async def test_a_fault_with_one_workload_silences_no_other() -> None:
     assert scene.fallbacks("arrival-failed") == 1
 
 
-async def test_a_situation_that_cannot_be_told_ends_no_turn() -> None:
+async def test_a_situation_that_cannot_be_reported_ends_no_turn() -> None:
     def fails(_: object) -> None:
         raise RuntimeError("no situation")
 

@@ -45,7 +45,7 @@ async def released_is_told(place: Place, store: LedgerStore) -> bool:
     return is_recorded and notes == ["run-now: started by greensched release"]
 
 
-async def test_what_the_operator_planned_is_told_and_started_at_once(
+async def test_what_the_operator_planned_is_reported_and_started_at_once(
     place: Place, control_plane: ControlPlane
 ) -> None:
     kubeconfig = control_plane.kubeconfig

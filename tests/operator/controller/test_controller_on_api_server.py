@@ -167,7 +167,7 @@ async def test_shadow_tells_what_it_would_do_and_touches_nothing(place: Place) -
     assert not now["spec"].get("suspend")
 
 
-async def test_a_typo_is_told_in_an_event(place: Place) -> None:
+async def test_a_typo_is_reported_in_an_event(place: Place) -> None:
     await place.green_policy(mode="enforce")
     async with place.webhook(), place.controller():
         await place.create_job("train", deadline="tomorrow")
@@ -212,7 +212,7 @@ async def test_what_is_above_the_budget_of_its_namespace_waits(place: Place) -> 
     assert "budget" in said(held)[labels.HOLD_REASON]
 
 
-async def test_the_ledger_is_told_of_starts_and_of_where_pods_went(place: Place) -> None:
+async def test_the_ledger_gets_starts_and_where_pods_went(place: Place) -> None:
     await place.green_policy(mode="enforce")
     await place.offer_node("ZZ-LEDGER")
     await place.publish("ZZ-LEDGER", [400.0] * 24)

@@ -25,7 +25,7 @@ def policy(folder: Path, **spec: Any) -> Path:
     return file
 
 
-async def test_what_the_api_server_refuses_is_told_once_in_its_own_words(
+async def test_what_the_api_server_refuses_is_reported_once_in_its_own_words(
     place: Place, tmp_path: Path
 ) -> None:
     container = {"name": "main", "image": "registry.k8s.io/pause:3.10"}

@@ -48,7 +48,7 @@ async def test_nothing_is_forgotten_where_the_api_server_does_not_answer() -> No
     assert works.known() == {"kept"}
 
 
-async def test_it_ends_when_it_is_to_although_a_list_was_told_of_just_then() -> None:
+async def test_it_ends_when_it_is_to_although_a_list_was_reported_just_then() -> None:
     works = HeldWorks(frozenset({labels.SCHEDULER_NAME}))
     client = api_of(lambda _: refused(500))
     events = events_of(works, client)

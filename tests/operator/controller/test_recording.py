@@ -44,7 +44,7 @@ class Scene:
         return [record.what for record in self.records]
 
 
-def test_the_end_of_a_bare_pod_is_told_with_its_estimates_and_its_runtime() -> None:
+def test_the_end_of_a_bare_pod_is_reported_with_its_estimates_and_its_runtime() -> None:
     scene = Scene()
     planned = scene.plan(WorkKind.POD)
     scene.recorder.released(ReleaseNow(planned.waiting.work, ReleaseReason.PLANNED_START, ""))
@@ -56,7 +56,7 @@ def test_the_end_of_a_bare_pod_is_told_with_its_estimates_and_its_runtime() -> N
     assert scene.ended == [ended], "whoever measures is told"
 
 
-def test_a_pod_that_was_never_ours_to_plan_is_not_told_of() -> None:
+def test_a_pod_that_was_never_ours_to_plan_is_not_reported() -> None:
     scene = Scene()
     scene.recorder.pod_ended("another", NOW_S, NOW_S + 60.0)
     assert scene.records == scene.ended == []
@@ -132,7 +132,7 @@ def test_of_a_paused_job_the_energy_is_asked_only_if_all_its_runs_were_seen(
     assert len(scene.ended) == is_paused_by_us
 
 
-def test_a_leader_knows_only_the_plans_that_it_told_of() -> None:
+def test_a_leader_knows_only_the_plans_that_it_reported() -> None:
     scene = Scene()
     work = Scene().plan(WorkKind.JOB).waiting.work
     assert not scene.recorder.knows(work)
@@ -172,7 +172,7 @@ def test_starting_at_once_is_estimated_when_work_comes_and_not_anew_with_each_pl
     assert {record.run_now for record in scene.records} == {scene.records[0].run_now}
 
 
-def test_a_start_by_others_is_told_once_and_is_news() -> None:
+def test_a_start_by_others_is_reported_once_and_is_news() -> None:
     scene = Scene()
     said = marks() | {
         labels.RELEASED_AT: format_timestamp(NOW_S - 60),
@@ -184,7 +184,7 @@ def test_a_start_by_others_is_told_once_and_is_news() -> None:
     assert scene.records[-1].reason == "run-now"
 
 
-def test_a_start_that_a_new_leader_finds_is_told_with_its_own_time() -> None:
+def test_a_start_that_a_new_leader_finds_is_reported_with_its_own_time() -> None:
     scene, work = Scene(), Scene().plan(WorkKind.JOB).waiting.work
     said = {
         labels.RELEASED_AT: format_timestamp(NOW_S - 60),
@@ -195,14 +195,14 @@ def test_a_start_that_a_new_leader_finds_is_told_with_its_own_time() -> None:
     assert (told.what, told.at, told.reason) == (What.RELEASED, NOW_S - 60, ReleaseReason.OTHERS)
 
 
-def test_holding_is_told_once_however_often_it_is_planned() -> None:
+def test_holding_is_reported_once_however_often_it_is_planned() -> None:
     scene = Scene()
     for _ in range(2):
         scene.plan(WorkKind.JOB)
     assert scene.kinds() == [What.HELD, What.PLANNED, What.PLANNED]
 
 
-def test_of_what_was_paused_the_last_part_is_not_told_as_the_runtime() -> None:
+def test_of_what_was_paused_the_last_part_is_not_reported_as_the_runtime() -> None:
     scene = Scene()
     work = scene.plan(WorkKind.JOB).waiting.work
     times = replace(work, started_s=NOW_S, ended_s=NOW_S + 60.0)
@@ -212,7 +212,7 @@ def test_of_what_was_paused_the_last_part_is_not_told_as_the_runtime() -> None:
     assert scene.records[-1].measured_runtime_s is None
 
 
-def test_the_deletion_of_held_work_is_told_as_its_end_and_takes_nothing() -> None:
+def test_the_deletion_of_held_work_is_reported_as_its_end_and_takes_nothing() -> None:
     scene = Scene()
     work = scene.plan(WorkKind.JOB).waiting.work
     scene.recorder.deleted(work)

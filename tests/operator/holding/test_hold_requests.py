@@ -67,7 +67,7 @@ def test_a_deadline_is_a_duration_or_a_time(text: str, hours: float) -> None:
         pytest.param({"window": "01:00-02:00 ../x"}, "not a time zone", id="a-path"),
     ],
 )
-def test_what_cannot_be_meant_is_told(said: dict[str, str], words: str) -> None:
+def test_what_cannot_be_meant_is_reported(said: dict[str, str], words: str) -> None:
     faults = hold_request(**said).faults
     assert len(faults) == 1
     assert faults[0].startswith(f"{labels.GROUP}/")
@@ -98,7 +98,7 @@ def test_what_just_fits_is_no_fault(said: dict[str, str]) -> None:
         pytest.param("runtimes", None, id="what-a-cronjob-keeps"),
     ],
 )
-def test_what_is_nearly_an_annotation_of_ours_is_told(name: str, meant: str | None) -> None:
+def test_what_is_nearly_an_annotation_of_ours_is_reported(name: str, meant: str | None) -> None:
     found = read_hold_request({f"{labels.GROUP}/{name}": "6h"}, NOW)
     expected = f"'{labels.GROUP}/{name}' is not an annotation of GreenSched; did you mean {meant}?"
     assert found.faults == (() if meant is None else (expected,))

@@ -264,7 +264,7 @@ async def test_names_stay_one_part_of_the_path(
     assert cluster.asked == ["a/../b"]
 
 
-async def test_an_api_server_that_is_away_is_told(replicas: ExtenderReplicas) -> None:
+async def test_an_api_server_that_is_away_is_reported(replicas: ExtenderReplicas) -> None:
     access = ApiAccess("http://127.0.0.1:1", ssl.create_default_context())
     async with ApiClient(access) as api:
         with pytest.raises(ApiUnavailable):

@@ -45,7 +45,7 @@ def test_what_was_started_is_read_without_the_rest(
     assert store.released(1_000.0, 1_004.0) == [written[1], written[3]]
 
 
-def test_writing_twice_keeps_one_record_as_it_was_first_told(
+def test_writing_twice_keeps_one_record_as_it_was_first_written(
     store: LedgerStore, make_record: MakeRecord
 ) -> None:
     first, again = make_record(1), make_record(1, at=2_000.0, reason="told again")
@@ -239,7 +239,7 @@ def test_a_ledger_that_was_only_made_has_no_releases(tmp_path: Path) -> None:
         list(store.records(0.0))
 
 
-def test_another_programs_file_is_told(tmp_path: Path) -> None:
+def test_another_programs_file_is_reported(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "other.db") as other:
         other.execute("CREATE TABLE things (id TEXT)")
     with pytest.raises(LedgerUnusable, match="no such table"):

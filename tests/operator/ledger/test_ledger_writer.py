@@ -125,7 +125,7 @@ def test_after_faults_all_that_waited_is_written(
     assert (lost, writer.fault) == ({}, None)
 
 
-def test_a_fault_is_told_once_until_it_is_another(
+def test_a_fault_is_reported_once_until_it_is_another(
     writer: LedgerWriter, store: Memory, make_record: MakeRecord, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store.faults = [LedgerUnusable(LossReason.DISK_FULL, "full")] * 5

@@ -78,7 +78,7 @@ class Scene:
         await self.measuring.measure_due()
 
 
-async def test_an_end_is_told_again_with_what_was_measured(make_record: MakeRecord) -> None:
+async def test_an_end_is_reported_again_with_what_was_measured(make_record: MakeRecord) -> None:
     scene, ended = Scene(), make_record(0, What.ENDED)
     scene.measuring.take(ended)
     await scene.after(89.0)

@@ -84,7 +84,7 @@ def test_the_pods_of_a_job_are_its_runs_and_are_given_once() -> None:
     assert scene.ended == []
 
 
-def test_a_bare_pod_is_its_own_workload_and_its_end_is_told() -> None:
+def test_a_bare_pod_is_its_own_workload_and_its_end_is_reported() -> None:
     scene = Scene()
     scene.runs.upsert(pod())
     scene.clock.advance(60.0)

@@ -54,7 +54,7 @@ def test_phases_are_read_in_their_order() -> None:
         pytest.param({"resume": []}, 0.0, id="empty-is-free"),
     ],
 )
-def test_a_resumed_run_starts_up_as_the_first_unless_told(
+def test_a_resumed_run_starts_up_as_the_first_unless_asked_to(
     resume: dict[str, Any], seconds: float
 ) -> None:
     assert read(startup=[LOAD], work=[TRAIN], **resume).resume_s == seconds

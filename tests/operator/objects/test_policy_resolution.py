@@ -49,7 +49,7 @@ def test_without_any_policy_the_built_in_one_holds() -> None:
 
 
 @pytest.mark.parametrize("name", ["nightli", "theirs"])
-def test_a_name_that_nobody_has_is_told_with_what_holds_instead(name: str) -> None:
+def test_a_name_that_nobody_has_is_reported_with_what_holds_instead(name: str) -> None:
     resolved = resolve(POLICIES, "team", name, "system")
     assert (resolved.policy, resolved.origin) == (
         POLICIES["team", "default"],
@@ -61,7 +61,7 @@ def test_a_name_that_nobody_has_is_told_with_what_holds_instead(name: str) -> No
     assert ("(close: nightly)" in resolved.fault) is (name == "nightli")
 
 
-def test_a_missing_name_without_any_default_is_told_too() -> None:
+def test_a_missing_name_without_any_default_is_reported_too() -> None:
     resolved = resolve({}, "team", "nightly", "team")
     assert resolved.fault == (
         "there is no GreenPolicy 'nightly' in namespace team: the built-in policy applies instead"

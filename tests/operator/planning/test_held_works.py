@@ -275,7 +275,7 @@ def test_a_leader_that_was_not_there_tells_that_a_wait_is_over(after: Work) -> N
     assert len(works.take_news(0.0).over) == 1
 
 
-def test_who_wrote_the_release_is_told_as_its_reason_and_not_who_was_about_to() -> None:
+def test_who_wrote_the_release_is_reported_as_its_reason_and_not_who_was_about_to() -> None:
     works = holding(work_of(conditions=PLANNED))
     works.sent(BY_US, 0.0)
     said = RELEASED | {labels.RELEASE_REASON: "releaser"}
@@ -284,7 +284,7 @@ def test_who_wrote_the_release_is_told_as_its_reason_and_not_who_was_about_to() 
     assert (over.reason, over.text) == (ReleaseReason.RELEASER, "")
 
 
-def test_what_is_held_anew_is_not_told_to_be_over() -> None:
+def test_what_is_held_anew_is_not_reported_as_over() -> None:
     works = holding(work_of(is_stopped=False, conditions=PLANNED))
     works.put(work_of(conditions=PLANNED))
     assert works.take_news(0.0).over == {}
@@ -313,7 +313,7 @@ def test_held_work_of_another_scheduler_is_started_once(later: dict[str, Any]) -
     assert works.known() == frozenset()
 
 
-def test_a_start_by_others_is_told_once_and_our_mark_until_it_is_off() -> None:
+def test_a_start_by_others_is_reported_once_and_our_mark_until_it_is_off() -> None:
     works = holding(work_of())
     for _ in range(2):
         works.put(work_of(is_stopped=False))
@@ -324,7 +324,7 @@ def test_a_start_by_others_is_told_once_and_our_mark_until_it_is_off() -> None:
     assert works.take_news(9 * RESENT_AFTER_S).marked == []
 
 
-def test_a_pod_that_got_a_node_at_once_is_still_told_of() -> None:
+def test_a_pod_that_got_a_node_at_once_is_still_reported() -> None:
     works = holding(work_of(annotations={}, is_stopped=False, kind=WorkKind.POD))
     works.drop("train")
     assert list(works.take_news(0.0).arrived) == ["train"]

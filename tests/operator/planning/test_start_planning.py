@@ -197,7 +197,7 @@ def test_out_of_the_box_nothing_waits_for_a_cheaper_and_dirtier_hour() -> None:
     assert "carbon +30 %, cost -80 % against running now, 260 instead of 200" in why_held(free)
 
 
-def test_both_sides_are_told_where_both_fall() -> None:
+def test_both_sides_are_reported_where_both_fall() -> None:
     [planned], _ = plan_starts([waiting()], two_signals(CHEAP, CHEAP))
     assert "carbon -80 %, cost -80 % against running now, 20 instead of 100" in why_held(planned)
 

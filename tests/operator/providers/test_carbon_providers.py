@@ -236,7 +236,7 @@ def test_uk_region_comes_as_an_object_or_a_list(
         ),
     ],
 )
-def test_uk_emptiness_is_told_apart(now: float, body: bytes, reason: FaultReason) -> None:
+def test_uk_emptiness_is_distinguished(now: float, body: bytes, reason: FaultReason) -> None:
     with pytest.raises(ProviderFault) as fault:
         uk_carbon_intensity.read(body, now)
     assert fault.value.reason is reason

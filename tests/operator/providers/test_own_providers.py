@@ -104,7 +104,7 @@ def test_an_endpoint_is_read_as_its_paths_say(
         pytest.param(b"secret", LISTS, "not JSON", id="no-json"),
     ],
 )
-def test_a_wrong_path_is_told_without_a_word_of_the_answer(
+def test_a_wrong_path_is_reported_without_a_word_of_the_answer(
     body: bytes, endpoint: JsonEndpoint, words: str
 ) -> None:
     with pytest.raises(ProviderFault, match=words) as fault:
@@ -113,7 +113,7 @@ def test_a_wrong_path_is_told_without_a_word_of_the_answer(
     assert "secret" not in str(fault.value)
 
 
-def test_what_a_refusal_says_is_not_told(talk: Talk) -> None:
+def test_what_a_refusal_says_is_not_reported(talk: Talk) -> None:
     refusal = Reply(403, b'{"message": "internal-host: secret"}')
     with pytest.raises(ProviderFault, match="^HTTP 403$") as fault:
         talk(LISTS.ask_for("price", ()), refusal)
@@ -226,7 +226,7 @@ def test_the_static_table_of_another_zone_can_be_named(now: float) -> None:
         pytest.param({"nordPool": {"area": 3}}, "price", "area", id="area-is-a-number"),
     ],
 )
-def test_an_entry_that_the_api_server_should_have_refused_is_told(
+def test_an_entry_that_the_api_server_should_have_refused_is_reported(
     raw: dict[str, Any], kind: SignalKind, words: str
 ) -> None:
     with pytest.raises(BadInput, match=words):

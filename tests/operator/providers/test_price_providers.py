@@ -104,7 +104,7 @@ def test_entsoe_quarter_hours_count_before_the_hours_of_the_same_day(golden: Gol
         pytest.param((200, "caiso-no-data.xml"), FaultReason.GARBAGE, id="other-xml"),
     ],
 )
-def test_entsoe_refusals_are_told_apart(
+def test_entsoe_refusals_are_distinguished(
     golden: Golden, reply: tuple[int, str], reason: FaultReason
 ) -> None:
     with pytest.raises(ProviderFault) as fault:

@@ -124,7 +124,7 @@ async def test_an_account_of_an_older_chart_starts_all_the_same() -> None:
     assert "could not be deleted" in outcome.text
 
 
-async def test_a_server_that_never_answers_is_told_too() -> None:
+async def test_a_server_that_never_answers_is_reported_too() -> None:
     def answer(_: httpx.Request) -> httpx.Response:
         return httpx.Response(503, json={"message": "starting"})
 

@@ -108,7 +108,7 @@ async def test_a_webhook_ends_when_one_of_its_servers_has(
             await place.until(is_ending, "the webhook ends")
 
 
-async def test_a_controller_that_loses_its_lease_has_not_ended_as_told(place: Place) -> None:
+async def test_a_controller_that_loses_its_lease_has_not_ended_as_asked(place: Place) -> None:
     settings = place.settings.model_copy(update={"lease_duration_s": 1.5})
     process = ControllerProcess(settings, place.access, place.api, settings.clock)
     running = asyncio.create_task(process.run(asyncio.Event()))

@@ -67,7 +67,7 @@ async def test_carbon_and_price_of_two_providers_stand_in_one_line(
         pytest.param("nothing", "NoData", "HTTP 404", id="no-data"),
     ],
 )
-async def test_a_fallback_is_told_and_counted_and_ends(
+async def test_a_fallback_is_reported_and_counted_and_ends(
     signals: SignalOperator, providers: Any, how: str, reason: str, words: str
 ) -> None:
     providers.behaviour[MAPS] = how
@@ -238,7 +238,7 @@ async def test_a_signal_that_names_no_provider_is_left_alone(
         pytest.param("other", PROVIDER_SECRET_TYPE, "token is missing, empty", id="another-key"),
     ],
 )
-async def test_a_secret_that_cannot_be_used_is_told_and_no_other_is_read(
+async def test_a_secret_that_cannot_be_used_is_reported_and_no_other_is_read(
     signals: SignalOperator, providers: Any, name: str, kind: str | None, words: str
 ) -> None:
     if kind is not None:

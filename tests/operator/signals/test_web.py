@@ -105,7 +105,7 @@ async def test_a_body_beyond_the_limit_is_not_read_on(web: Web, providers: Any, 
 @pytest.mark.parametrize(
     ("how", "seconds"), [("limits", 1200.0), ("limits-until", 1200.0), ("fails", None)]
 )
-async def test_what_retry_after_asks_for_is_told(
+async def test_what_retry_after_asks_for_is_reported(
     web: Web, providers: Any, now: float, how: str, seconds: float | None
 ) -> None:
     providers.behaviour[UK_HOST] = how
@@ -125,7 +125,7 @@ async def test_a_server_that_recovers_is_believed(web: Web, providers: Any, now:
         assert (await mended.converse(UK.name, UK.ask(now, ()))).at(now) is not None
 
 
-async def test_nobody_there_is_unreachable_and_the_key_is_not_told(now: float) -> None:
+async def test_nobody_there_is_unreachable_and_the_key_is_not_reported(now: float) -> None:
     def refuse(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError(f"cannot reach {request.url}", request=request)
 

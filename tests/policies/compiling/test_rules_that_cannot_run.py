@@ -72,6 +72,6 @@ def test_a_rule_that_keeps_to_the_form_is_taken() -> None:
         (by_text, r"numba cannot compile the rule by_text of \S+: "),
     ],
 )
-def test_a_rule_that_cannot_be_called_is_told(rule: Callable[..., Any], told: str) -> None:
+def test_a_rule_that_cannot_be_called_is_reported(rule: Callable[..., Any], told: str) -> None:
     with pytest.raises(BadInput, match=told):
         callee(rule, np.float64, ONE)

@@ -85,7 +85,7 @@ def test_code_that_needs_numba_is_refused_by_what_it_needs() -> None:
         object_code("x86_64", {"counted": counted})
 
 
-def test_an_unknown_processor_is_told_with_those_there_are() -> None:
+def test_an_unknown_processor_is_reported_with_those_there_are() -> None:
     with pytest.raises(BadInput, match="riscv64 is unknown: use one of x86_64, aarch64"):
         object_code("riscv64")
 

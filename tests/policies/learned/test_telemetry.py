@@ -3,7 +3,7 @@ import subprocess
 import sys
 
 
-def test_onnxruntime_is_told_to_phone_nobody_before_it_is_imported() -> None:
+def test_onnxruntime_is_asked_to_phone_nobody_before_it_is_imported() -> None:
     program = (
         "import greensched_policies.learned.bundle, os; print(os.environ['ORT_DISABLE_TELEMETRY'])"
     )

@@ -129,7 +129,7 @@ def test_a_head_that_is_wrong_spoils_the_whole_bundle(folder: Path, needs: tuple
         load_bundle(folder, needs=needs)
 
 
-def test_graphs_that_were_swapped_are_told_by_what_they_take(folder: Path) -> None:
+def test_graphs_that_were_swapped_are_found_by_what_they_take(folder: Path) -> None:
     graph = (folder / "where.onnx").read_bytes()
     (folder / "when.onnx").write_bytes(graph)
 
@@ -142,7 +142,7 @@ def test_graphs_that_were_swapped_are_told_by_what_they_take(folder: Path) -> No
         load_bundle(folder)
 
 
-def test_a_sample_of_the_other_head_is_told(folder: Path) -> None:
+def test_a_sample_of_the_other_head_is_reported(folder: Path) -> None:
     def swap(card: dict[str, Any]) -> None:
         card["heads"]["when"]["sample"] = card["heads"]["where"]["sample"]
 

@@ -279,7 +279,9 @@ def test_a_name_that_is_no_text_is_refused(folder: Path) -> None:
         load_bundle(folder)
 
 
-def test_a_layout_with_the_features_last_is_told_which_one_is_needed(folder: Path) -> None:
+def test_for_a_layout_with_the_features_last_the_message_says_which_one_is_needed(
+    folder: Path,
+) -> None:
     def features_last(model: onnx.ModelProto) -> None:
         batch, features, count = model.graph.input[0].type.tensor_type.shape.dim
         features.ClearField("value")

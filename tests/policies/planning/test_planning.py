@@ -358,7 +358,7 @@ def test_a_rule_that_answers_with_no_number_holds_nothing(cost: float) -> None:
         pytest.param({"cores": np.nan}, id="cores-unknown"),
     ],
 )
-def test_a_workload_that_makes_no_sense_is_told(change: dict[str, Any]) -> None:
+def test_a_workload_that_makes_no_sense_is_reported(change: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="workload 0"):
         plan_all(grid([1.0, 2.0]), empty(9.0), [work(**change)], MIDNIGHT_S)
 

@@ -126,7 +126,7 @@ def test_the_order_of_the_candidates_does_not_matter(rule: str, seed: int, count
 
 
 @pytest.mark.parametrize("rule", sorted(BLIND_TO_ROOM))
-def test_a_rule_that_is_told_to_be_blind_to_room_is(rule: str) -> None:
+def test_a_rule_that_is_asked_to_be_blind_to_room_is(rule: str) -> None:
     dice = np.random.default_rng(7)
     nodes, (_, context) = dice.random((1, 9, 16), dtype=np.float32), seen({})
     without = nodes.copy()

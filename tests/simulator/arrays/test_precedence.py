@@ -203,7 +203,7 @@ def test_a_trace_tells_who_waits_for_whom(tmp_path: Path) -> None:
     pytest.param(["a,0,60,1,10,0,a"], "waits for itself: 'a' after 'a'", id="itself"),
     pytest.param(["a,0,-1,1,10,0,", "b,0,60,1,10,0,a"], "row 3: waits for 'a'", id="faulty"),
 ])  # fmt: skip
-def test_whom_nobody_can_wait_for_is_told_by_row(
+def test_whom_nobody_can_wait_for_is_reported_by_row(
     rows: list[str], told: str, tmp_path: Path
 ) -> None:
     (tmp_path / "trace.csv").write_text(PLAIN + "\n".join(rows))

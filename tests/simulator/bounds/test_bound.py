@@ -88,7 +88,7 @@ def test_while_prices_are_negative_the_most_watts_count(tmp_path: Any) -> None:
     assert found.total - found.idle == pytest.approx(0.0001 * -100)
 
 
-def test_a_job_that_cannot_end_in_time_is_told_by_its_name(tmp_path: Any) -> None:
+def test_a_job_that_cannot_end_in_time_is_reported_by_its_name(tmp_path: Any) -> None:
     world = made(tmp_path, "late,0,7200,10,1,0\n", hours=[1, 1, 1, 1], slack="0s", speed=0.5)
     limits = limits_of(world)._replace(latest_end_s=np.array([7200.0]))
     with pytest.raises(BadInput, match="late cannot end by 7200 s"):
@@ -107,7 +107,7 @@ def test_a_bound_of_nothing_has_no_gap_in_percent() -> None:
     assert (carbon.bound, carbon.runs[0].gap_pct) == (0.0, None)
 
 
-def test_where_nothing_can_be_saved_no_share_is_told() -> None:
+def test_where_nothing_can_be_saved_no_share_is_reported() -> None:
     """Equal nodes, a straight curve, a constant grid: the baseline is the bound."""
     world = make_world([{"arrival_s": 60.0 * at, "runtime_s": 100.0 + at} for at in range(9)])
     policies = [policy_named("run-now+spread"), policy_named("reject-all")]

@@ -87,7 +87,7 @@ def test_a_job_stops_in_the_bound_only_if_it_can_go_on_elsewhere(job: Row, grams
     assert above_idle(found) == pytest.approx(grams)
 
 
-def test_a_suspended_job_is_told_from_one_that_a_failure_stopped() -> None:
+def test_a_suspended_job_is_distinguished_from_one_that_a_failure_stopped() -> None:
     stopped = with_outages(make_world([SAVES], [{}, {}]), (0, 1.0, 5.0))
     waits = {**SAVES, "deadline_s": 5 * HOUR}
     suspended = make_world([waits], [{}, {}], [CLEAN_DIRTY_CLEAN])

@@ -139,7 +139,7 @@ def test_a_deadline_lifts_the_cap_for_all_on_the_node() -> None:
     assert schedule.end_s[0] == pytest.approx(2 * HOUR + left_s / SLOW)
 
 
-def test_a_static_cap_misses_deadlines_and_that_is_told() -> None:
+def test_a_static_cap_misses_deadlines_and_that_is_reported() -> None:
     world = make_world([{"deadline_s": 1.2 * HOUR}])
     assert ran(world, "cap-60").end_s[0] > 1.2 * HOUR
     assert ran(world, "cap-frugal").end_s[0] <= 1.2 * HOUR + 1e-6

@@ -69,7 +69,9 @@ def test_a_deadline_and_an_estimate_are_read_where_a_row_has_them(tmp_path: Path
         pytest.param(",long", "estimate_s 'long' is not a number", id="estimate-word"),
     ],
 )  # fmt: skip
-def test_a_row_at_fault_is_told_with_its_number(tmp_path: Path, cells: str, reason: str) -> None:
+def test_a_row_at_fault_is_reported_with_its_number(
+    tmp_path: Path, cells: str, reason: str
+) -> None:
     path = written(tmp_path, f"a,10,60,1,1,0,70,60\nb,10,60,1,1,0,{cells}\n")
     with pytest.raises(BadInput, match="1 fault;") as told:
         load_trace(path)

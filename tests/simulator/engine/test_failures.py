@@ -220,7 +220,7 @@ def test_it_ends_where_a_node_never_comes_back_to_anybody() -> None:
     "run-now", "carbon-time+sleep-at-once", "wait-awhile", "planned-window+cap-frugal+easy",
     "lowest-window+scale-freely+sjf",
 ]))  # fmt: skip
-def test_whatever_fails_all_work_is_done_and_all_energy_is_told(seed: int, policy: str) -> None:
+def test_whatever_fails_all_work_is_done_and_all_energy_is_reported(seed: int, policy: str) -> None:
     world = random_world(np.random.default_rng(seed))
     schedule = ran(world, policy)
     told = schedule.run_segments

@@ -291,7 +291,7 @@ def test_agents_that_leave_all_to_the_rules_get_what_the_simulator_makes_of_them
     assert bytes_of(env.schedule()) == bytes_of(simulate(world, rules))
 
 
-def test_a_gap_in_the_grid_is_told() -> None:
+def test_a_gap_in_the_grid_is_reported() -> None:
     steps = [(0.0, 100.0, 50.0), (2 * HOUR, np.nan, 50.0)]
     jobs = [{"runtime_s": HOUR, "deadline_s": 9 * HOUR}, {"runtime_s": HOUR}]
     env = GreenSchedEnv([make_world(jobs, [{}, {}], [steps])], "run-now", "when")

@@ -46,7 +46,7 @@ def test_an_action_is_a_whole_number() -> None:
 
 
 @pytest.mark.parametrize("agents", [HeadAgents, ZoneAgents])
-def test_an_agent_without_an_action_is_told(agents: Any) -> None:
+def test_an_agent_without_an_action_is_reported(agents: Any) -> None:
     env = agents([random_world(4)], POLICY)
     env.reset(seed=1)
     with pytest.raises(BadInput, match="has no action"):

@@ -31,7 +31,7 @@ def helpers() -> int:
     return sum(thread.name.startswith("greensched-step") for thread in threading.enumerate())
 
 
-def test_each_helper_is_told_its_number_and_woken_for_every_step() -> None:
+def test_each_helper_gets_its_number_and_is_woken_for_every_step() -> None:
     helped: list[int] = []
     pool = WorkerPool(helped.append, 2, idle_counters(2))
     for step in range(1, 4):

@@ -65,7 +65,7 @@ def test_microseconds_are_kept(tmp_path: Path) -> None:
     assert (task.arrival_s, task.runtime_s) == (600.010111, 145.241996)
 
 
-def test_tasks_of_one_job_are_told_apart_by_their_index(tmp_path: Path) -> None:
+def test_tasks_of_one_job_are_distinguished_by_their_index(tmp_path: Path) -> None:
     second = (line.replace(",7,0,", ",7,1,") for line in WHOLE)
     trace = loaded(tmp_path, *WHOLE, *second)
     assert [task.name for task in trace.tasks] == ["task-7-0", "task-7-1"]
@@ -109,7 +109,7 @@ def test_a_task_asks_for_what_it_was_scheduled_with(tmp_path: Path) -> None:
     assert counted(trace, "changed its requests") == 0
 
 
-def test_memory_that_is_not_told_is_assumed_as_for_other_traces(tmp_path: Path) -> None:
+def test_memory_that_is_not_given_is_assumed_as_for_other_traces(tmp_path: Path) -> None:
     trace = loaded(tmp_path, WHOLE[0], event(710, SCHEDULE, memory=""), WHOLE[2])
     assert trace.tasks[0].memory_bytes == 8 * 4 * 2.0**30
     assert counted(trace, "4 GiB per core are assumed") == 1
@@ -136,7 +136,7 @@ def test_memory_that_is_not_told_is_assumed_as_for_other_traces(tmp_path: Path) 
             "submitted before the trace", id="put-in-before"),
     ],
 )  # fmt: skip
-def test_a_task_whose_runtime_is_not_told_is_left_out_and_counted(
+def test_a_task_whose_runtime_is_not_given_is_left_out_and_counted(
     tmp_path: Path, lines: tuple[str, ...], reason: str
 ) -> None:
     trace = loaded(tmp_path, *lines, *OTHER)
@@ -196,7 +196,7 @@ def test_a_file_of_nothing_but_such_tasks_says_so(tmp_path: Path) -> None:
         pytest.param(("",), 4, "the row is empty", id="empty"),
     ],
 )  # fmt: skip
-def test_a_row_at_fault_is_told_with_its_number_and_its_task_left_out(
+def test_a_row_at_fault_is_reported_with_its_number_and_its_task_left_out(
     tmp_path: Path, lines: tuple[str, ...], row: int, reason: str
 ) -> None:
     lines = (*OTHER, *lines, event(1_000_000, SUBMIT, job=9))
@@ -236,7 +236,7 @@ def test_times_that_cannot_be_microseconds_are_refused(
             loaded(tmp_path, *lines)
 
 
-def test_the_largest_machine_must_be_told(tmp_path: Path) -> None:
+def test_the_largest_machine_must_be_named(tmp_path: Path) -> None:
     with pytest.raises(
         BadInput, match=r"such as --largest-machine 64,256Gi.*largest_machine: \{cpu_co"
     ):
@@ -283,7 +283,7 @@ def test_a_broken_gzip_file_is_refused(tmp_path: Path) -> None:
             load_trace(path, {"largest_machine": LARGEST})
 
 
-def test_another_table_of_the_trace_is_told_from_this_one(tmp_path: Path) -> None:
+def test_another_table_of_the_trace_is_distinguished_from_this_one(tmp_path: Path) -> None:
     job_event = "0,,3418309,0,70s3v5qR=,3,IHgtoxEB=,HcVjwBJ="
     with pytest.raises(BadInput, match="not a part of task_events: its first line has 8 cells"):
         loaded(tmp_path, job_event)

@@ -34,7 +34,7 @@ def hour(number: int) -> str:
 
 
 @pytest.mark.parametrize("name", ["grid.csv", "grid.csv.gz"])
-def test_values_hold_from_their_time_and_the_end_is_told(tmp_path: Path, name: str) -> None:
+def test_values_hold_from_their_time_and_the_end_is_reported(tmp_path: Path, name: str) -> None:
     path = written(tmp_path, f"{HEADER}{hour(0)},300\n{hour(1)},250.5\n", name)
     series = read_series(path, CARBON)
     assert (series.times_s - JUNE_S).tolist() == [0, 3600, 7200]
@@ -67,7 +67,7 @@ def test_a_column_may_say_that_it_is_utc(tmp_path: Path) -> None:
     assert series.times_s[0] == JUNE_S
 
 
-def test_missing_hours_are_nan_and_told_by_row(tmp_path: Path) -> None:
+def test_missing_hours_are_nan_and_reported_by_row(tmp_path: Path) -> None:
     hours = [0, 1, 2, 5, 6, 7, 8, 9, 10, 11, 12]
     path = written(tmp_path, HEADER + "".join(f"{hour(n)},100\n" for n in hours))
     series = read_series(path, CARBON)
@@ -104,7 +104,7 @@ def test_hours_may_turn_to_quarters_within_a_file(tmp_path: Path) -> None:
         pytest.param(hour(1), "1 cells, but the header names 2", id="short"),
     ],
 )  # fmt: skip
-def test_a_row_at_fault_is_told_with_its_number(tmp_path: Path, row: str, reason: str) -> None:
+def test_a_row_at_fault_is_reported_with_its_number(tmp_path: Path, row: str, reason: str) -> None:
     path = written(tmp_path, f"{HEADER}{hour(0)},1\n{row}\n{hour(2)},3\n")
     with pytest.raises(BadInput) as told:
         read_series(path, CARBON)
@@ -124,7 +124,7 @@ def test_a_file_that_is_no_series_is_refused(tmp_path: Path, text: str, reason: 
         read_series(written(tmp_path, text), CARBON)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"nowhere\.csv cannot be read"):
         read_series(tmp_path / "nowhere.csv", CARBON)
 

@@ -55,7 +55,9 @@ def test_a_plain_log_may_tell_arrivals_alone_and_may_be_packed(tmp_path: Path) -
         pytest.param("2023-11-16 18:17:03,1,1", "row 3: is earlier than row 2", id="disorder"),
     ],
 )
-def test_a_row_at_fault_is_told_and_never_repaired(tmp_path: Path, row: str, reason: str) -> None:
+def test_a_row_at_fault_is_reported_and_never_repaired(
+    tmp_path: Path, row: str, reason: str
+) -> None:
     text = f"{HEAD}{FIRST}{row}\n{LAST}"
     with pytest.raises(BadInput, match=r"has 1 fault; correct it, or leave .*\n  ") as refused:
         read(tmp_path, text)
@@ -84,7 +86,7 @@ def test_what_is_no_log_of_requests_is_refused(tmp_path: Path, text: str, reason
         read(tmp_path, text)
 
 
-def test_a_long_silence_is_told_by_its_row_and_stays(tmp_path: Path) -> None:
+def test_a_long_silence_is_reported_by_its_row_and_stays(tmp_path: Path) -> None:
     rows = [*range(400), 8000]
     log = read(tmp_path, "arrival_s\n" + "".join(f"{row}\n" for row in rows))
     (note,) = log.notes

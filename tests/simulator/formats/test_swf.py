@@ -26,7 +26,7 @@ def test_a_job_asks_for_what_it_requested(tmp_path: Path) -> None:
     assert task == Task("job-1", 10.0, 100.0, 16.0, 16 * 4096 * 1024.0, estimate_s=3600.0)
 
 
-def test_what_was_not_requested_is_what_was_given_and_the_assumption_is_told(
+def test_what_was_not_requested_is_what_was_given_and_the_assumption_is_reported(
     tmp_path: Path,
 ) -> None:
     trace = load_trace(written(tmp_path, BARE))
@@ -56,7 +56,9 @@ def test_memory_that_was_used_stands_in_for_memory_requested(tmp_path: Path) -> 
         ),
     ],
 )
-def test_a_line_at_fault_is_told_with_its_number(tmp_path: Path, line: str, reason: str) -> None:
+def test_a_line_at_fault_is_reported_with_its_number(
+    tmp_path: Path, line: str, reason: str
+) -> None:
     path = written(tmp_path, WHOLE, line)
     with pytest.raises(BadInput) as told:
         load_trace(path)

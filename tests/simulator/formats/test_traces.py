@@ -46,7 +46,7 @@ def test_a_plain_trace_is_read_in_order_of_arrival(tmp_path: Path) -> None:
         ("deadline_s", ()),
     ],
 )
-def test_a_column_that_is_misspelt_is_told(
+def test_a_column_that_is_misspelt_is_reported(
     tmp_path: Path, column: str, notes: tuple[str, ...]
 ) -> None:
     header = PLAIN.replace("gpus\n", f"gpus,{column}\n")
@@ -104,7 +104,7 @@ def test_models_are_separated_by_bars(tmp_path: Path) -> None:
         pytest.param("", "the row is empty", id="empty-row"),
     ],
 )
-def test_a_row_at_fault_is_told_with_its_number(tmp_path: Path, row: str, reason: str) -> None:
+def test_a_row_at_fault_is_reported_with_its_number(tmp_path: Path, row: str, reason: str) -> None:
     path = written(tmp_path, f"{PLAIN}good,0,1,1,1,0\n{row}\nother,0,1,1,1,0\n")
     with pytest.raises(BadInput) as told:
         load_trace(path)
@@ -120,7 +120,7 @@ def test_a_refusal_names_the_option_that_leaves_faulty_rows_out(tmp_path: Path) 
         load_trace(path)
 
 
-def test_all_faults_are_told_at_once_up_to_twenty(tmp_path: Path) -> None:
+def test_all_faults_are_reported_at_once_up_to_twenty(tmp_path: Path) -> None:
     path = written(tmp_path, PLAIN + "".join(f"t{i},0,-1,1,1,0\n" for i in range(25)))
     with pytest.raises(BadInput, match=r"(?s)25 faults.*row 2:.*row 21:.*and 5 more") as told:
         load_trace(path)
@@ -168,7 +168,7 @@ def test_a_file_that_is_no_csv_is_refused(tmp_path: Path, content: bytes) -> Non
         load_trace(path)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"nowhere\.csv"):
         load_trace(tmp_path / "nowhere.csv")
 

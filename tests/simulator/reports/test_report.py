@@ -82,7 +82,7 @@ def test_large_figures_have_their_thousands_parted() -> None:
     pytest.param(ConfidenceInterval(7.0, NAN, NAN), "+7.0 %", "", id="one-seed"),
     pytest.param(ConfidenceInterval(NAN, NAN, NAN), "–", "", id="nothing-to-compare-with"),
 ])  # fmt: skip
-def test_a_change_is_told_with_its_interval(
+def test_a_change_is_reported_with_its_interval(
     percent: ConfidenceInterval, text: str, tone: str
 ) -> None:
     assert (change_text(percent), tone_of(percent)) == (text, tone)
@@ -218,7 +218,7 @@ def test_one_seed_has_no_interval_and_says_so(finished: Finished) -> None:
     assert "NaN" not in without_plotly(page)
 
 
-def test_one_policy_is_told_by_itself(finished: Finished) -> None:
+def test_one_policy_is_reported_by_itself(finished: Finished) -> None:
     run = finished({"carbon-time": (3600.0, 7200.0)})
     page = page_of(run)
     assert "What changed" not in page
@@ -280,7 +280,7 @@ def test_rows_that_were_cut_off_are_refused(finished: Finished) -> None:
         write_report(read_run(rows.parent))
 
 
-def test_what_is_charged_is_told_only_where_a_job_never_ran(finished: Finished) -> None:
+def test_what_is_charged_is_reported_only_where_a_job_never_ran(finished: Finished) -> None:
     all_ran = finished(THREE, name="all-ran").results
     assert "charged,\nkWh" not in texts(taken_rows(all_ran, "EUR")[0])
     assert [texts(row)[1] for row in done_rows(all_ran)[1:]] == ["2", "2", "2"]

@@ -99,7 +99,7 @@ def test_phases_of_the_startup_lie_between_events() -> None:
     )  # fmt: skip
 
 
-def test_an_event_that_is_missing_is_told() -> None:
+def test_an_event_that_is_missing_is_reported() -> None:
     with pytest.raises(BadInput, match="has no event 'Exit'"):
         _ = recording(*EVENTS).program_j
 
@@ -119,6 +119,6 @@ def test_a_recording_ends_with_its_begin_and_end(tmp_path: Path) -> None:
         opitz.read_recording(file)
 
 
-def test_files_that_are_missing_are_told(tmp_path: Path) -> None:
+def test_files_that_are_missing_are_reported(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="has no file roberta_full_"):
         opitz.reproduce(tmp_path)

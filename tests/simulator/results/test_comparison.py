@@ -152,7 +152,7 @@ def test_a_comparison_runs_what_a_single_run_does() -> None:
         ]
 
 
-def test_each_run_is_told_when_it_ends() -> None:
+def test_each_run_is_reported_when_it_ends() -> None:
     told = []
     scenario, policies = parse_scenario(SCENARIO, Path()), policies_named("spread, bin-pack")
     for _ in compare(scenario, policies, (5, 6), lambda *each: told.append(each)):
@@ -216,7 +216,7 @@ def test_a_change_is_coloured_by_the_interval_that_is_shown() -> None:
     assert (shown.text, shown.tone) == ("-34.0 ±141.9 %", "")
 
 
-def test_a_change_that_is_told_as_nothing_has_no_colour() -> None:
+def test_a_change_that_is_reported_as_nothing_has_no_colour() -> None:
     """A little less with every seed, and yet 0.0 %."""
     ours = [outcome(carbon_active_g=1000.0 - each) for each in (0.2, 0.21, 0.22)]
     theirs = [outcome(carbon_active_g=1000.0)] * 3
@@ -261,5 +261,5 @@ def test_beside_the_shares_stands_what_their_bound_leaves_out(
     assert said not in how_captured(results([plain], [plain]))
 
 
-def test_without_bounds_no_share_is_told() -> None:
+def test_without_bounds_no_share_is_reported() -> None:
     assert captured_rows(results([outcome()], [outcome()]))[1:] == []

@@ -73,7 +73,7 @@ def test_the_seconds_of_a_decision_are_in_the_summary_and_in_no_row(
     assert "seconds" not in header and "decision" not in header
 
 
-def test_what_was_not_measured_is_not_told(finished: Finished) -> None:
+def test_what_was_not_measured_is_not_reported(finished: Finished) -> None:
     run = finished(TWO)
     assert {each["seconds_each"] for each in run.summary["decisions"].values()} == {None}
     assert "a decision,\nµs" not in completion_rows(run.results)[0]

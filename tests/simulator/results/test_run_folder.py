@@ -41,7 +41,7 @@ def rows(parts: Any) -> list[dict[str, Any]]:
     return [row for part in parts for row in part.to_pylist()]
 
 
-def test_a_job_is_told_with_its_wait_and_slowdown_and_nothing_that_never_was(
+def test_a_job_is_reported_with_its_wait_and_slowdown_and_nothing_that_never_was(
     small_world: World,
 ) -> None:
     first, second = rows(job_rows(small_world, POLICY, held(small_world)))

@@ -115,7 +115,7 @@ def test_files_that_cannot_all_be_moved_to_their_place_are_all_undone(tmp_path: 
     assert not place.folder.exists()
 
 
-def test_what_a_killed_run_left_is_told_with_its_path(run: RecordedRun, tmp_path: Path) -> None:
+def test_what_a_killed_run_left_is_reported_with_its_path(run: RecordedRun, tmp_path: Path) -> None:
     left = tmp_path / "out" / ".unfinished"
     left.mkdir(parents=True)
     with pytest.raises(BadInput, match=f"left by a killed one: .* delete {left}$"):

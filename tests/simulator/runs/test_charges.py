@@ -134,7 +134,7 @@ def test_each_figure_has_its_own_dearest_node_among_those_that_can_take_the_job(
     assert charged(world) == pytest.approx((40.0, 40e-6 * 90, 10e-3 * 500))
 
 
-def test_what_is_charged_is_told_apart_and_is_in_the_totals() -> None:
+def test_what_is_charged_is_separate_and_is_in_the_totals() -> None:
     world = make_world([{}, {}, {"cpu_cores": 3.0}], grids=[FALLING])
     schedule = ran((0.0, HOUR, 0), NEVER, NEVER)
     bill = bill_of(world, schedule, 2 * HOUR)

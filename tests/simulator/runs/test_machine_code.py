@@ -31,7 +31,7 @@ def test_after_a_run_the_engine_is_there() -> None:
     assert is_cached()
 
 
-def test_whoever_makes_an_environment_is_told_that_it_takes_a_while(tmp_path: Path) -> None:
+def test_making_an_environment_says_that_it_takes_a_while(tmp_path: Path) -> None:
     begun = subprocess.Popen(
         [sys.executable, "-c", MAKE], env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)},
         stderr=subprocess.PIPE, text=True,

@@ -97,7 +97,7 @@ def test_carbon_at_the_margin_is_a_second_bill_of_the_same_schedule() -> None:
     assert never.carbon_marginal_g == pytest.approx(0.1 * 900 + 0.1 * 30 + 2 * 0.01 * 900)
 
 
-def test_carbon_of_making_the_nodes_is_told_apart_and_the_same_for_all() -> None:
+def test_carbon_of_making_the_nodes_is_separate_and_the_same_for_all() -> None:
     world = make_world([{}], [{"embodied_g_per_s": 0.01}, {}, {"embodied_g_per_s": 0.02}])
     found = outcome(world, schedule([0.0], [HOUR], [0]), 2 * HOUR)
     assert found.carbon_embodied_g == pytest.approx(0.03 * 2 * HOUR)

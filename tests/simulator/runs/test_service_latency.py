@@ -135,7 +135,7 @@ def test_replicas_are_no_jobs_in_the_figures() -> None:
     assert found.energy_active_j > 0
 
 
-def test_without_services_no_request_is_told() -> None:
+def test_without_services_no_request_is_reported() -> None:
     world = make_world([{}])
     assert latency_of(world, ran(world, [0.0], [HOUR], [0])) == (0.0, 0.0, 0.0, 0.0, 0.0)
 

@@ -30,7 +30,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         pytest.param("${UP}/data/DE.csv", {"UP": "."}, "work/data/DE.csv", id="here"),
     ],
 )
-def test_a_relative_folder_is_found_from_where_it_was_told(
+def test_a_relative_folder_is_found_from_where_it_was_given(
     places: Path, text: str, variables: dict[str, str], found: str
 ) -> None:
     context = {FOLDER: places / "scenario", VARIABLES: variables}
@@ -47,7 +47,7 @@ def test_a_whole_path_is_found_from_anywhere(places: Path) -> None:
     ("text", "whose"),
     [("none.csv", "the folder of the scenario"), ("${DATA}/none.csv", "the working directory")],
 )
-def test_a_file_that_is_not_there_is_told_with_where_it_was_looked_for(
+def test_a_file_that_is_not_there_is_reported_with_where_it_was_looked_for(
     places: Path, text: str, whose: str
 ) -> None:
     context = {FOLDER: places / "scenario", VARIABLES: {"DATA": "data"}}

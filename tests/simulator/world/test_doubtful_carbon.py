@@ -57,11 +57,11 @@ def notes_on_rows(folder: Path, values: list[int], marked: int) -> list[str]:
     return [note for note in notes if "its carbon file" in note]
 
 
-def test_a_few_estimated_rows_and_values_that_differ_are_not_told(tmp_path: Path) -> None:
+def test_a_few_estimated_rows_and_values_that_differ_are_not_reported(tmp_path: Path) -> None:
     assert notes_on_rows(tmp_path, list(range(HOURS)), marked=2) == []
 
 
-def test_rows_that_are_marked_as_estimated_are_told(tmp_path: Path) -> None:
+def test_rows_that_are_marked_as_estimated_are_reported(tmp_path: Path) -> None:
     assert notes_on_rows(tmp_path, list(range(HOURS)), marked=HOURS - 1) == [
         "SUN: 98% of the rows of its carbon file are marked as estimated: do not claim a saving "
         "from it"
@@ -69,7 +69,7 @@ def test_rows_that_are_marked_as_estimated_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("repeats", "is_told"), [(24, False), (25, True)])
-def test_rows_that_repeat_the_one_before_are_told(
+def test_rows_that_repeat_the_one_before_are_reported(
     tmp_path: Path, repeats: int, is_told: bool
 ) -> None:
     values = [100] * (repeats + 1) + list(range(HOURS - repeats - 1))
@@ -186,7 +186,7 @@ def made_up(values: Floats) -> Series:
         pytest.param(YEAR - 1, 6, 0, id="less-than-a-year"),
     ],
 )
-def test_a_price_that_goes_with_the_carbon_of_another_hour_is_told(
+def test_a_price_that_goes_with_the_carbon_of_another_hour_is_reported(
     hours: int, shift: int, found: int
 ) -> None:
     dice = np.random.default_rng(1)
@@ -204,7 +204,7 @@ def test_days_that_look_alike_tell_of_no_shift() -> None:
     assert hours_apart(made_up(carbon), made_up(price)) == 0
 
 
-def test_a_shifted_price_is_told_with_the_run(tmp_path: Path) -> None:
+def test_a_shifted_price_is_reported_with_the_run(tmp_path: Path) -> None:
     dice = np.random.default_rng(1)
     values = dice.integers(100, 900, YEAR + 24).tolist()
     stamps = [
@@ -236,7 +236,7 @@ def test_a_shifted_price_is_told_with_the_run(tmp_path: Path) -> None:
             "low_carbon_pct in g/kWh, but the name suggests a share"], id="a-share"),
     ],
 )  # fmt: skip
-def test_whether_carbon_is_direct_or_life_cycle_is_told(
+def test_whether_carbon_is_direct_or_life_cycle_is_reported(
     tmp_path: Path, columns: list[str], told: list[str]
 ) -> None:
     for name in columns:
@@ -247,7 +247,9 @@ def test_whether_carbon_is_direct_or_life_cycle_is_told(
     assert notes_on(tmp_path, zones) == told
 
 
-def test_the_kinds_of_marginal_carbon_are_told_apart_from_those_of_carbon(tmp_path: Path) -> None:
+def test_the_kinds_of_marginal_carbon_are_distinguished_from_those_of_carbon(
+    tmp_path: Path,
+) -> None:
     names = ["marginal_direct", "marginal_lca"]
     hours = ["2023-01-01T00:00:00Z", "2023-01-01T01:00:00Z"]
     lines = [",".join(["time", *names]), *(f"{hour},1,2" for hour in hours)]

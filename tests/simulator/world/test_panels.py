@@ -177,7 +177,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("site", "place", "reason"), FAULTS)
-def test_a_fault_of_panels_is_told_with_its_place(
+def test_a_fault_of_panels_is_reported_with_its_place(
     tmp_path: Path, site: dict[str, Any], place: str, reason: str
 ) -> None:
     told = content(tmp_path, [0.1, 0.1]) | {"sites": {"Z": site}}
@@ -186,7 +186,7 @@ def test_a_fault_of_panels_is_told_with_its_place(
     assert any(place in line and reason in line for line in str(raised.value).splitlines())
 
 
-def test_a_file_of_panels_that_does_not_cover_the_scenario_is_told(tmp_path: Path) -> None:
+def test_a_file_of_panels_that_does_not_cover_the_scenario_is_reported(tmp_path: Path) -> None:
     told = content(tmp_path, [0.1, 0.1]) | {"length": "3h"}
     with pytest.raises(BadInput, match=r"sites.Z.solar.output.file: .*lasts from"):
         parse_scenario(told, tmp_path)

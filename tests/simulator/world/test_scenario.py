@@ -215,7 +215,9 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("changes", "place", "reason"), FAULTS)
-def test_a_fault_is_told_with_its_place(changes: dict[str, Any], place: str, reason: str) -> None:
+def test_a_fault_is_reported_with_its_place(
+    changes: dict[str, Any], place: str, reason: str
+) -> None:
     with pytest.raises(BadInput) as told:
         parse_scenario(with_changes(**changes))
     lines = [line.strip() for line in str(told.value).splitlines()[1:]]
@@ -228,7 +230,7 @@ def test_what_was_left_out_is_no_fault() -> None:
     assert "wake_watts" not in str(told.value)
 
 
-def test_all_faults_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
+def test_all_faults_are_reported_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text(
         "name: bad\nseed: 1\nseed: 2\nstart: today\nlength: 2d\n"
@@ -282,7 +284,7 @@ def test_a_path_may_begin_with_a_variable(tmp_path: Path) -> None:
         pytest.param({"grids__NO__carbon__unit": "g"}, "'g/kWh', 'kg/MWh' or 'lb/MWh'", id="unit"),
     ],
 )
-def test_a_grid_file_that_does_not_do_is_told(
+def test_a_grid_file_that_does_not_do_is_reported(
     tmp_path: Path, changes: dict[str, Any], reason: str
 ) -> None:
     (tmp_path / "grid.csv").write_text(HOURS)
@@ -298,7 +300,7 @@ def test_a_grid_file_that_does_not_do_is_told(
         load_scenario(written(tmp_path, content))
 
 
-def test_the_faults_of_a_trace_are_told_with_the_others(tmp_path: Path) -> None:
+def test_the_faults_of_a_trace_are_reported_with_the_others(tmp_path: Path) -> None:
     (tmp_path / "jobs.csv").write_text(
         "name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus\na,0,-1,1,1,0\n"
     )

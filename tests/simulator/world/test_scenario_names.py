@@ -72,13 +72,13 @@ def test_a_number_in_quotes_names_a_zone(tmp_path: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_name_that_is_no_text_is_told(
+def test_a_name_that_is_no_text_is_reported(
     tmp_path: Path, old: str, new: str, told: list[str]
 ) -> None:
     assert faults(tmp_path, old, new) == told
 
 
-def test_a_name_that_is_no_text_is_told_of_a_mapping_too() -> None:
+def test_a_name_that_is_no_text_is_reported_for_a_mapping_too() -> None:
     with pytest.raises(BadInput, match=r"exchange_rates\.7: 7 is not text"):
         parse_scenario({"name": "small", "exchange_rates": {7: 1.5}})
 
@@ -91,7 +91,7 @@ def test_a_name_that_is_no_text_is_told_of_a_mapping_too() -> None:
         pytest.param("workload:\n", "must hold names with values (given None)", id="nothing"),
     ],
 )
-def test_a_part_that_holds_no_names_is_told(tmp_path: Path, new: str, told: str) -> None:
+def test_a_part_that_holds_no_names_is_reported(tmp_path: Path, new: str, told: str) -> None:
     assert faults(tmp_path, TEXT[TEXT.index("workload:") :], new) == [f"workload (line 9): {told}"]
 
 

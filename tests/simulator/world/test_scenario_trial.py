@@ -57,7 +57,7 @@ def test_the_sound_scenario_has_no_fault(tmp_path: Path) -> None:
     assert faults(tmp_path, services=[WEB]) == {}
 
 
-def test_faults_of_all_kinds_are_told_at_once(tmp_path: Path) -> None:
+def test_faults_of_all_kinds_are_reported_at_once(tmp_path: Path) -> None:
     told = faults(
         tmp_path,
         length="5h",
@@ -184,7 +184,7 @@ def test_of_what_rests_on_a_fault_nothing_is_said(
     )
 
 
-def test_a_grid_file_without_any_value_in_time_is_told(tmp_path: Path) -> None:
+def test_a_grid_file_without_any_value_in_time_is_reported(tmp_path: Path) -> None:
     empty = HOURS.replace("T00:00:00,10", "T00:00:00,").replace("T01:00:00,10", "T01:00:00,")
     told = faults(tmp_path, hours=empty)
     assert "holds no value from 2023-06-01T00:00:00Z to" in told["grids.NO.carbon.file"]
@@ -221,7 +221,7 @@ def test_only_jobs_within_the_length_count_for_what_is_left(tmp_path: Path) -> N
     assert faults(tmp_path, workload=workload, length="3h") == {}
 
 
-def test_arrivals_that_no_load_can_press_are_told_of_the_load(tmp_path: Path) -> None:
+def test_arrivals_that_no_load_can_press_are_reported_with_the_load(tmp_path: Path) -> None:
     (tmp_path / "jobs.csv").write_text(
         "name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus\na,0,1,1,1,0\nb,0,1,1,1,0\n"
     )

@@ -104,7 +104,7 @@ def test_of_a_trace_the_lengths_of_each_request_count(tmp_path: Path) -> None:
     assert found.times.mean_s == pytest.approx(128 * 2000 / PROMPT_PER_S)
 
 
-def test_lengths_do_for_token_rates_told_by_hand_too() -> None:
+def test_lengths_do_for_token_rates_given_by_hand_too() -> None:
     by_hand: dict[str, Any] = {
         "model": None,
         "tokens": {"prompt_per_s": 10_000.0, "generated_per_s": 50.0},
@@ -221,7 +221,7 @@ def test_notes_name_the_figures_and_their_source() -> None:
         ),
     ],
 )
-def test_a_fault_is_told_with_its_place(service: dict[str, Any], reason: str) -> None:
+def test_a_fault_is_reported_with_its_place(service: dict[str, Any], reason: str) -> None:
     with pytest.raises(BadInput, match=reason):
         scenario(**service)
 
@@ -277,7 +277,7 @@ def test_a_service_may_go_by_a_file_of_figures(tmp_path: Path) -> None:
         pytest.param([{"avg_batch_size": 9.0}], "has no full batch", id="batch"),
     ],
 )
-def test_a_file_that_does_not_do_is_told_with_its_place(
+def test_a_file_that_does_not_do_is_reported_with_its_place(
     tmp_path: Path, changes: list[dict[str, Any]], reason: str
 ) -> None:
     told_in(tmp_path, *changes)

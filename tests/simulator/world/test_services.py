@@ -275,7 +275,7 @@ def test_a_service_that_cannot_be_is_refused(service: dict[str, Any], reason: st
         pytest.param({"objectiv": 1}, "objectiv: is not known here", id="unknown"),
     ],
 )  # fmt: skip
-def test_a_fault_is_told_with_its_place(
+def test_a_fault_is_reported_with_its_place(
     tmp_path: Path, service: dict[str, Any], reason: str
 ) -> None:
     (tmp_path / "log.csv").write_text("arrival_s\n0\n10\n20\n")

@@ -75,7 +75,7 @@ def test_every_gpu_with_a_peak_is_in_the_power_catalogue() -> None:
     assert set(PEAK_BF16_FLOP_PER_S) <= set(shipped_catalogue().gpus)
 
 
-def test_on_the_gpu_that_is_told_a_training_takes_what_its_flops_take() -> None:
+def test_on_the_gpu_that_is_named_a_training_takes_what_its_flops_take() -> None:
     """A job takes its runtime by its node's speed, so that runtimes are told times 0.8."""
     world = build_world(scenario())
     assert world.jobs.runtime_s / 0.8 == pytest.approx(HALF_OF_EIGHT_A100_S)
@@ -165,7 +165,7 @@ def test_a_note_tells_where_a_nodes_speed_is_not_that_of_its_gpus() -> None:
         ({"tokens": 0}, "trainings[0].tokens", "greater than 0"),
     ],
 )
-def test_a_fault_of_a_training_is_told_with_its_place(
+def test_a_fault_of_a_training_is_reported_with_its_place(
     content: dict[str, Any], place: str, reason: str
 ) -> None:
     with pytest.raises(BadInput) as told:

@@ -304,7 +304,7 @@ def test_a_bound_reckons_that_a_gang_that_goes_on_has_all_data_where_it_ran_firs
     assert least.carbon_g <= outcome.carbon_g
 
 
-def test_a_gap_where_data_came_from_is_told_as_one_and_not_at_all_where_no_joule_is_drawn() -> None:
+def test_a_gap_where_data_came_from_is_reported_and_not_at_all_where_no_joule_is_drawn() -> None:
     gap = [(0.0, 100.0, 50.0), (HOUR, np.nan, 50.0)]
     nodes: list[Row] = [{"zone": 1, "pue": 1.0}]
     job = reading(900.0, 0)
@@ -340,7 +340,7 @@ READS = [{"size": ["1G"]}]
                  "B and A are given twice", id="told-twice"),
     pytest.param(READS, {"gbit_per_s": 1e-300}, "gbit_per_s", id="no-bandwidth"),
 ])  # fmt: skip
-def test_faults_of_a_network_are_told(
+def test_faults_of_a_network_are_reported(
     data: list[dict[str, Any]], network: dict[str, Any], fault: str
 ) -> None:
     with pytest.raises(BadInput, match=fault):
@@ -353,7 +353,7 @@ def test_faults_of_a_network_are_told(
     pytest.param([{"size": ["0"]}], id="nothing"),
     pytest.param([{"size": ["1000Ei"]}], id="more-than-there-is"),
 ])  # fmt: skip
-def test_faults_of_data_are_told(kinds: list[dict[str, Any]]) -> None:
+def test_faults_of_data_are_reported(kinds: list[dict[str, Any]]) -> None:
     with pytest.raises(BadInput, match=r"workload\.data"):
         parse_scenario(told(data=kinds))
 
@@ -369,7 +369,7 @@ def told(**workload: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_links_differ_both_ways_where_that_is_told() -> None:
+def test_links_differ_both_ways_where_that_is_said() -> None:
     network = {"gbit_per_s": 2.0, "latency": "1s", "price_per_gb": 0.5,
                "links": [{"zones": ["C", "A"], "gbit_per_s": 8.0}]}  # fmt: skip
     scenario = parse_scenario({**told(data=[{"size": ["1G"]}]), "network": network})
@@ -381,7 +381,7 @@ def test_links_differ_both_ways_where_that_is_told() -> None:
     assert links_of(parse_scenario(told())) is NO_LINKS
 
 
-def test_kinds_of_data_are_drawn_by_their_shares_and_lie_where_is_told() -> None:
+def test_kinds_of_data_are_drawn_by_their_shares_and_lie_where_is_said() -> None:
     kinds = [{"size": ["1G", "3G"], "share": 0.25, "zones": ["B", "C"]},
              {"size": ["7G"], "share": 0.5}]  # fmt: skip
     size, home = data_of_jobs(

@@ -181,7 +181,7 @@ def shaped(seed: int, **more: Any) -> World:
     )  # fmt: skip
 
 
-def test_made_up_days_are_warmest_when_they_are_told_to_be() -> None:
+def test_made_up_days_are_warmest_when_asked_to_be() -> None:
     grids = shaped(1, noise=0).grids
     celsius = (grids.pue_relative[:24] * grids.pue_mean[0] - 1.0) * 100 - 50
     assert grids.times_s[:2].tolist() == [-1800.0, 1800.0]  # by the full hour
@@ -213,7 +213,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("sites", "place", "reason"), FAULTS)
-def test_a_fault_of_a_site_is_told_with_its_place(
+def test_a_fault_of_a_site_is_reported_with_its_place(
     tmp_path: Path, sites: dict[str, Any], place: str, reason: str
 ) -> None:
     told = content(tmp_path, [0, 0], JOB.format(at=0)) | {"sites": sites}
@@ -229,7 +229,7 @@ def test_nodes_whose_pue_goes_by_the_weather_have_none_of_their_own(tmp_path: Pa
         parse_scenario(told, tmp_path)
 
 
-def test_weather_that_does_not_cover_the_scenario_is_told(tmp_path: Path) -> None:
+def test_weather_that_does_not_cover_the_scenario_is_reported(tmp_path: Path) -> None:
     told = content(tmp_path, [0, 0], JOB.format(at=0)) | {"length": "3h"}
     with pytest.raises(BadInput, match=r"sites.Z.weather.temperature.file: .*lasts from"):
         parse_scenario(told, tmp_path)

@@ -200,7 +200,7 @@ def test_even_steps_stay_even(tmp_path: Path) -> None:
     assert math.isnan(built.grids.carbon_g_per_kwh[-1])
 
 
-def test_a_hole_in_a_file_stays_a_hole_and_is_told(tmp_path: Path) -> None:
+def test_a_hole_in_a_file_stays_a_hole_and_is_reported(tmp_path: Path) -> None:
     hourly(tmp_path, "carbon.csv", [n for n in range(49) if n not in (10, 11)])
     carbon = {"file": "carbon.csv", "time_column": "time_utc", "column": "value"}
     built = world(folder=tmp_path, grids={"SUN": {"carbon": carbon, "price": {"shape": "coal"}}})
@@ -317,7 +317,7 @@ def test_as_many_jobs_are_made_up_as_make_the_load(load: float) -> None:
     assert work / capacity.cpu_cores / built.length_s == pytest.approx(load, rel=0.01)
 
 
-def test_jobs_after_the_end_are_left_out_and_told(tmp_path: Path) -> None:
+def test_jobs_after_the_end_are_left_out_and_reported(tmp_path: Path) -> None:
     rows = "a,0,60,1,1,0\nb,7200,60,1,1,0\n"
     built = world(folder=tmp_path, workload=traced(tmp_path, rows), length="2h")
     assert built.job_names == ("a",)
@@ -343,7 +343,7 @@ def test_jobs_that_fit_no_node_are_refused_or_left_out(
     assert any("fit no node" in note and "left out" in note for note in built.notes)
 
 
-def test_estimates_err_around_what_was_told(tmp_path: Path) -> None:
+def test_estimates_err_around_what_was_given(tmp_path: Path) -> None:
     exact = world()
     assert exact.jobs.estimate_s.tolist() == exact.jobs.runtime_s.tolist()
     rough = world(workload={"generator": {"jobs": 5000}, "estimate_error": 0.4}, length="30d").jobs

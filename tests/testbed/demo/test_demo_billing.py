@@ -106,7 +106,7 @@ def test_two_runs_with_equal_placements_do_not_differ() -> None:
 
 
 @pytest.mark.parametrize("is_ours", [True, False])
-def test_no_saving_is_told_where_a_run_left_a_pod_out(is_ours: bool) -> None:
+def test_no_saving_is_reported_where_a_run_left_a_pod_out(is_ours: bool) -> None:
     pods = [[pod("clean"), pod("clean")], [pod("clean"), pod(None)]]
     ours, default = (
         bill_run(name, told, NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
@@ -146,7 +146,7 @@ def test_the_summary_tells_energy_money_and_carbon_of_both_runs() -> None:
     pytest.param(-10.0, -20.0, 50.0, id="a-negative-cost-that-shrank-is-dearer"),
     pytest.param(1.0, 0.0, None, id="nothing-to-compare-with"),
 ])  # fmt: skip
-def test_a_change_is_told_in_percent_of_the_baseline(
+def test_a_change_is_reported_in_percent_of_the_baseline(
     ours: float, theirs: float, change: float | None
 ) -> None:
     assert change_pct(ours, theirs) == change
@@ -163,7 +163,7 @@ def test_a_change_is_written_with_its_sign(ours: float, theirs: float, text: str
     assert change_text(ours, theirs) == text
 
 
-def test_a_run_that_placed_nothing_is_told_without_nan() -> None:
+def test_a_run_that_placed_nothing_is_reported_without_nan() -> None:
     ours, default = (
         bill_run(name, [pod(None)], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
         for name in ("greensched", "default-scheduler")
@@ -175,7 +175,7 @@ def test_a_run_that_placed_nothing_is_told_without_nan() -> None:
     assert "nan" not in str(holding_rows(outcome_of(ours, default).holding, 1))
 
 
-def test_placing_is_told_against_the_default_and_waiting_against_starting_at_once() -> None:
+def test_placing_is_reported_against_the_default_and_waiting_against_starting_at_once() -> None:
     default, at_once, held = (
         bill_run(name, [pod(node, at_s=at_s)], NODES, GENERATION_OF, GRID, 2 * HOUR_S, ASSUMED)
         for name, node, at_s in (

@@ -25,7 +25,7 @@ PLACED = run(CLEAN=(6.0, 300.0), DIRTY=(2.0, 1000.0))
 HELD = run(CLEAN=(6.0, 230.0), DIRTY=(2.0, 1000.0))
 
 
-def test_energy_grid_and_zone_are_told_apart_and_placing_from_waiting() -> None:
+def test_energy_grid_and_zone_are_separate_and_placing_from_waiting() -> None:
     assert why_carbon_changed(ThreeRuns(DEFAULT, PLACED, HELD, NO_HOLDING)) == (
         "The same work emitted 70.0 % less carbon above idle. It took 20.0 % less energy, and a "
         "kilowatt-hour of it emitted 154 instead of 410 g: 75 % of the energy came from CLEAN "
@@ -33,7 +33,7 @@ def test_energy_grid_and_zone_are_told_apart_and_placing_from_waiting() -> None:
     )
 
 
-def test_more_carbon_is_told_as_more() -> None:
+def test_more_carbon_is_reported_as_more() -> None:
     told = why_carbon_changed(ThreeRuns(PLACED, PLACED, DEFAULT, NO_HOLDING))
     assert "emitted 215.4 % more carbon" in told and "waiting then to 215.4 % more." in told
 

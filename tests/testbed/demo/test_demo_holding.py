@@ -54,11 +54,11 @@ def test_a_deadline_leaves_six_hours_beside_the_runtime_and_three_real_seconds()
     pytest.param(5.5 * HOUR_S, "11:30", id="half-past"),
     pytest.param(18 * HOUR_S, "00:00 +1 d", id="the-next-day"),
 ])  # fmt: skip
-def test_times_are_told_as_those_of_the_workloads_day(at_s: float, text: str) -> None:
+def test_times_are_reported_as_those_of_the_workloads_day(at_s: float, text: str) -> None:
     assert time_of_day(at_s) == text
 
 
-def test_what_is_held_and_released_is_told_as_it_happens_and_counted_by_the_hour() -> None:
+def test_what_is_held_and_released_is_reported_as_it_happens_and_counted_by_the_hour() -> None:
     told: list[str] = []
     workload, wall = ManualClock(60.0), ManualClock(5.0)
     log = HoldingLog(wall, STARTS_S, workload.now, told.append)
@@ -133,7 +133,7 @@ def test_the_grid_behind_a_run_is_its_mean_over_time(
     assert mean_carbon_g_per_kwh(GRID["A"], begin_h * HOUR_S, hours * HOUR_S) == mean
 
 
-def test_the_grid_behind_a_held_pod_is_told_beside_that_of_its_arrival() -> None:
+def test_the_grid_behind_a_held_pod_is_reported_beside_that_of_its_arrival() -> None:
     task = Task("a", 0.0, HOUR_S, 1, 1, deadline_s=9 * HOUR_S)
     log = HoldingLog(ManualClock(2.0), STARTS_S, lambda: 0.0, lambda _: None)
     log.upsert(watched("a", held_at=at(0), planned_start=at(2), released_at=at(2)))

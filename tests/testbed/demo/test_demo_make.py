@@ -16,7 +16,7 @@ def test_arguments_reach_the_demo(repository: Path) -> None:
     assert "--keep" in made(repository, "ARGS=--keep").stdout
 
 
-def test_a_misspelt_variable_is_told_instead_of_ignored(repository: Path) -> None:
+def test_a_misspelt_variable_is_reported_instead_of_ignored(repository: Path) -> None:
     done = made(repository, "ARG=--keep")
     assert done.returncode == 2
     assert 'did you mean ARGS="--keep"?' in done.stderr

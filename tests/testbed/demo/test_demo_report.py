@@ -99,7 +99,7 @@ def test_the_demo_assumes_what_the_extender_ships_with(tmp_path: Path) -> None:
     assert held.default_pue == shipped["default_pue"]
 
 
-def test_the_demo_plays_a_google_trace_on_the_machine_that_it_is_told(tmp_path: Path) -> None:
+def test_the_demo_plays_a_google_trace_on_the_machine_that_is_named(tmp_path: Path) -> None:
     path = tmp_path / "part-00000-of-00500.csv"
     path.write_text(
         "".join(

@@ -53,7 +53,7 @@ def test_a_finding_is_mended_where_all_its_tests_ran_and_passed(
     assert mended(cases) == numbers
 
 
-def test_skipped_tests_are_told_by_their_reason() -> None:
+def test_skipped_tests_are_reported_by_their_reason() -> None:
     assert Counted(read_junit(JUNIT)).figures("e2e") == {
         "e2e_passed": 2,
         "e2e_failed": 2,

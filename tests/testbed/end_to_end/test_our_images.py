@@ -3,7 +3,7 @@ from pathlib import Path
 from greensched_testbed.end_to_end.our_images import how_to_use
 
 
-def test_images_are_told_as_docker_real_nodes_and_helm_take_them() -> None:
+def test_images_are_named_as_docker_real_nodes_and_helm_take_them() -> None:
     archives = {
         f"localhost:5000/greensched-{part}:12": Path(f"/kept/{part}.tar")
         for part in ("extender", "operator")

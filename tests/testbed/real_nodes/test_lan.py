@@ -41,7 +41,7 @@ def test_an_interface_that_goes_with_its_namespace_meanwhile_is_gone(
     assert RUN not in plugged_in()
 
 
-def test_an_interface_that_stays_is_told(
+def test_an_interface_that_stays_is_reported(
     interface: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replace_ip(tmp_path, '[ "$2" = delete ] && exit 1; exec $ip "$@"', monkeypatch)

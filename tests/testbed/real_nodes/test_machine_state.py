@@ -27,7 +27,7 @@ needs_root = pytest.mark.skipif(bool(missing(NODES)), reason="; ".join(missing(N
     pytest.param("network", True, id="a-route-that-went-is-missed"),
     pytest.param("folders", True, id="and-so-is-a-folder"),
 ])  # fmt: skip
-def test_what_came_is_told_and_what_went_where_it_should_have_stayed(
+def test_what_came_is_reported_and_what_went_where_it_should_have_stayed(
     kind: str, counts_when_gone: bool
 ) -> None:
     one = msgspec.structs.replace(EMPTY, **{kind: frozenset({"a thing"})})
@@ -36,7 +36,7 @@ def test_what_came_is_told_and_what_went_where_it_should_have_stayed(
 
 
 @needs_root
-def test_a_container_that_nobody_is_left_for_is_told() -> None:
+def test_a_container_that_nobody_is_left_for_is_reported() -> None:
     script = "import subprocess, sys; subprocess.Popen(sys.argv[1:]); "
     before = machine_state()
     command = ["unshare", "--net", "sleep", "47.11"]
@@ -61,7 +61,7 @@ def test_a_container_whose_starter_runs_is_not_left_behind() -> None:
 
 
 @needs_root
-def test_an_interface_of_a_run_is_told_once_nobody_is_left_for_the_run() -> None:
+def test_an_interface_of_a_run_is_reported_once_nobody_is_left_for_the_run() -> None:
     before, ours = machine_state(), cgroups_of(psutil.Process()).name
     ip = ["ip", "link"]
     subprocess.run([*ip, *"add greensched253 type veth peer name other253".split()], check=True)

@@ -80,7 +80,7 @@ async def test_the_image_is_started_on_every_node_whatever_schedulers_think(
     assert left_over(control_plane) == ""
 
 
-async def test_a_node_on_which_the_image_does_not_end_is_told_with_the_reason(
+async def test_a_node_on_which_the_image_does_not_end_is_reported_with_the_reason(
     api: ApiClient,
 ) -> None:
     clock, signals = WallClock(), ExtenderSettings.model_construct().grid_signals()
@@ -122,7 +122,7 @@ async def test_nodes_of_which_kwok_plays_only_some_are_refused_by_name(
     assert left_over(control_plane) == ""
 
 
-def test_without_being_told_to_it_only_tells_what_it_would_run(control_plane: ControlPlane) -> None:
+def test_unless_asked_to_run_it_only_says_what_it_would_run(control_plane: ControlPlane) -> None:
     told = CliRunner().invoke(app, command(control_plane, "default"))
     assert told.exit_code == 0, told.output
     assert "4 Jobs within 0 s" in told.output and "Nothing was run" in told.output

@@ -74,7 +74,7 @@ def test_a_jobs_times_are_those_at_which_the_watch_first_tells() -> None:
         pytest.param(seen({"phase": "Succeeded"}, "n1", "another"), "", "", id="somebody-elses"),
     ],
 )  # fmt: skip
-def test_an_end_and_its_reason_are_told(event: Seen, end: str, why: str) -> None:
+def test_an_end_and_its_reason_are_reported(event: Seen, end: str, why: str) -> None:
     run, log = run_of(event)
     assert (run.end, run.why, log.complete.is_set()) == (end, why, bool(end))
 

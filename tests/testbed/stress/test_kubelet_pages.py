@@ -137,7 +137,7 @@ async def test_a_run_of_which_too_little_was_seen_is_not_known(
     assert (scene.meter.pieces([RUN]) is not None) is is_known
 
 
-async def test_a_kubelet_that_may_not_be_asked_is_told_and_tells_nothing() -> None:
+async def test_a_kubelet_that_may_not_be_asked_is_reported_and_gives_no_reading() -> None:
     scene = Scene(status=403)
     await scene.ask_for(60.0)
     assert "HTTP 403" in scene.meter.fault and scene.meter.pieces([RUN]) is None

@@ -152,7 +152,7 @@ def test_nothing_is_drawn_of_what_no_strategy_knows() -> None:
     ]  # fmt: skip
 
 
-def test_tables_have_dashes_for_what_is_not_known_and_say_who_told() -> None:
+def test_tables_have_dashes_for_what_is_not_known_and_name_the_source() -> None:
     told = outcome(result(DEFAULT, 0, amounts=energy(100.0)), result(HELD, 0, amounts=energy(50.0)))
     rows = {row[0]: row[1:] for row in strategy_rows(told)}
     assert rows["energy above idle, J"] == ("100", "50.0  -50.0 %")
@@ -166,7 +166,7 @@ def test_tables_have_dashes_for_what_is_not_known_and_say_who_told() -> None:
     assert unknown["energy above idle, J"] == ("–",)
 
 
-def test_what_did_not_complete_is_told_with_why() -> None:
+def test_what_did_not_complete_is_reported_with_why() -> None:
     assert troubles(result(HELD, 1, (10.0, None)).played) == [
         "round 2, greensched: cpu-1 did not end in time: 0/2 nodes are available"
     ]

@@ -150,7 +150,7 @@ def test_work_is_an_amount_and_images_may_come_from_a_mirror() -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_strategy_is_a_scheduler_and_what_it_is_told(
+def test_a_strategy_is_a_scheduler_and_its_arguments(
     strategy: Strategy, scheduler: str, told: dict[str, str]
 ) -> None:
     assert pod_of(CPU, strategy)["schedulerName"] == scheduler
