@@ -17,7 +17,7 @@ def copy_checkout(to: Path) -> None:
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, to / name)
+            shutil.copy(ROOT / name, to / name)
 
 
 def run_in(copy: Path, *command: str | Path) -> str:

@@ -25,6 +25,9 @@ WHATEVER_IS_NAMED = [
     "tests/simulator/formats/test_traces.py",
     "tests/simulator/test_policy_names.py",
 ]
+RULES_OF_THE_HOUSE = [
+    f"tests/test_{rules}.py" for rules in ("documents", "imports", "repository", "style")
+]
 PYTHON = (sys.executable, "-m")
 CRDS = "deploy/helm/greensched/files/crds"
 
@@ -74,10 +77,13 @@ def test_each_kind_is_one_file_one_line_and_one_test() -> None:
     }  # fmt: skip
 
 
-def test_the_examples_are_formatted_and_keep_the_layers(scratch: Path) -> None:
+def test_the_examples_pass_all_that_make_check_runs(scratch: Path) -> None:
     run_in(scratch, *PYTHON, "ruff", "check", "--quiet", *FILES, *CATALOGUES)
     run_in(scratch, *PYTHON, "ruff", "format", "--quiet", "--check", *FILES, *CATALOGUES)
     run_in(scratch, Path(sys.executable).with_name("lint-imports"))
+    run_in(scratch, *PYTHON, "mypy", *FILES, *CATALOGUES)
+    run_in(scratch, "git", "init", "--quiet")
+    run_in(scratch, *PYTHON, "pytest", "-q", "-p", "no:cacheprovider", *RULES_OF_THE_HOUSE)
 
 
 @pytest.mark.parametrize(
