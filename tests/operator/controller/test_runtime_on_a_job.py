@@ -14,6 +14,7 @@ from greensched_core import labels
 from greensched_core.ledger_records import DELETED_WHILE_HELD
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_operator.ledger.store import LedgerStore
+from greensched_testbed.errors import CommandFailed
 from tests.operator.controller.test_controller_on_api_server import planned, said
 
 if TYPE_CHECKING:
@@ -66,7 +67,15 @@ async def test_a_job_with_a_runtime_can_be_replaced_by_its_manifest(
         made = await place.create(place.jobs, job)
         assert "annotations" not in made["spec"]["template"]["metadata"]
         replacing = partial(control_plane.kubectl, "replace", "-f", "-", stdin=json.dumps(job))
-        assert "replaced" in await asyncio.to_thread(replacing)
+
+        async def replaced() -> bool:
+            try:
+                return "replaced" in await asyncio.to_thread(replacing)
+            except CommandFailed as fault:  # the Job's controller wrote its status meanwhile
+                assert "object has been modified" in str(fault)
+                return False
+
+        await place.until(replaced, "it is replaced")
 
 
 @pytest.mark.parametrize("kind", ["jobs", "pods"])
