@@ -158,8 +158,8 @@ def _build_for(request: pytest.FixtureRequest) -> None:
     """
 
     def of_nodes() -> None:
+        image_archives(ROOT)  # what most often cannot be built comes before what takes minutes
         build_programs()
-        image_archives(ROOT)
 
     builders: dict[str, Callable[[], object]] = {
         "cluster": of_nodes,

@@ -39,6 +39,7 @@ def test_an_image_that_cannot_be_built_fails_the_tests(tmp_path: Path) -> None:
     assert ended.returncode == 1, ended.stdout
     assert "the Dockerfile is broken" in ended.stdout
     assert "skipped" not in ended.stdout.splitlines()[-1]
+    assert not (tmp_path / "greensched/bin").exists(), "it fails before programs are built"
 
 
 @pytest.mark.parametrize("named", [True, False])
