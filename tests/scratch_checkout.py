@@ -5,19 +5,15 @@ import shutil
 import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from tests.repository_files import ROOT, files_of_the_repository
 
 
 def copy_checkout(to: Path) -> None:
     """Copy all files that git tracks, or would, as they stand now."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, check=True, text=True,
-    ).stdout  # fmt: skip
-    for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file():
-            (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, to / name)
+    for file in files_of_the_repository():
+        copied = to / file.relative_to(ROOT)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copied)  # scripts stay executable
 
 
 def run_in(copy: Path, *command: str | Path) -> str:

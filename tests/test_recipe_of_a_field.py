@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.scratch_checkout import ROOT, copy_checkout, run_in
+from tests.repository_files import ROOT
+from tests.scratch_checkout import copy_checkout, run_in
 
 PYTHON = (sys.executable, "-m")
 FIELD = re.compile(r"```python\n# in (\S+), class (\w+)\n(.*?)```", re.DOTALL)

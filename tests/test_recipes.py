@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.scratch_checkout import ROOT, copy_checkout, run_in
+from tests.repository_files import ROOT
+from tests.scratch_checkout import copy_checkout, run_in
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```python\n# (\S+\.py)\n(.*?)```", PAGE, re.DOTALL))
@@ -77,7 +78,7 @@ def test_each_kind_is_one_file_one_line_and_one_test() -> None:
     }  # fmt: skip
 
 
-def test_the_examples_pass_all_that_make_check_runs(scratch: Path) -> None:
+def test_the_examples_keep_format_types_layers_and_the_rules_of_the_house(scratch: Path) -> None:
     run_in(scratch, *PYTHON, "ruff", "check", "--quiet", *FILES, *CATALOGUES)
     run_in(scratch, *PYTHON, "ruff", "format", "--quiet", "--check", *FILES, *CATALOGUES)
     run_in(scratch, Path(sys.executable).with_name("lint-imports"))

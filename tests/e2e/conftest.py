@@ -158,7 +158,7 @@ def _build_for(request: pytest.FixtureRequest) -> None:
     """
 
     def of_nodes() -> None:
-        image_archives(ROOT)  # what most often cannot be built comes before what takes minutes
+        image_archives(ROOT)  # first: a broken Dockerfile is reported at once, not after minutes
         build_programs()
 
     builders: dict[str, Callable[[], object]] = {
