@@ -48,6 +48,7 @@ from greensched_operator.objects.job_power_profile import JobPowerProfile, Parse
 from greensched_operator.objects.placed_pods import PlacedPod
 from greensched_operator.planning import cluster_state
 from greensched_operator.planning.budgets import LONGEST_PERIOD_S, Budgets
+from greensched_operator.planning.busy_cores import BusyCores
 from greensched_operator.planning.cluster_state import ClusterNodes, RunningPod, RunningPods
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.outlooks import outlooks_of
@@ -74,7 +75,6 @@ from greensched_operator.writing.outbox import Outbox
 from greensched_operator.writing.writing import Writer
 from greensched_policies.learned.config_map import decode_config_map
 from greensched_policies.planning.planning import Running
-from greensched_policies.rules.catalogue import WhenPolicy
 
 log = structlog.get_logger()
 
@@ -104,7 +104,7 @@ class ControllerProcess:
         self.lease = _lease_renewal(settings, access, self.followed)
         self.pods = RunningPods(schedulers, runtime_s, clock, self.ledger.placements.take,
                                 lambda uid: self.works.expected_s(uid, self.rules()))  # fmt: skip
-        self.budgets = Budgets()
+        self.budgets, self._busy = Budgets(), BusyCores(clock.now())
         recorder = self._make_recorder()
         self.when = WhenChoice(lambda reason: self.metrics.fallbacks.labels(reason).inc())
         writer = Writer(client, clock, WallClock(), self.metrics,
@@ -189,21 +189,22 @@ class ControllerProcess:
         settings, now_s = self._settings, self._clock.now()
         zones = tuple(self.nodes.zones()) or _NO_ZONES
         names, pods = [zone.name for zone in zones], list(self.pods)
+        running = self._running(names, pods)
         return Situation(
             now_s=now_s,
             zones=zones,
             outlooks=outlooks_of(self.signals, names, now_s, settings.horizon_s),
-            running=tuple(self._running(names, pods)),
+            running=running,
             earlier_plans=tuple(earlier_plans),
             zones_for=self._zones_for,
-            when_for=partial(self._when_for, self.nodes.mean_memory_bytes()),
+            when_for=partial(
+                self.when.policy_for, mean_memory_bytes=self.nodes.mean_memory_bytes()
+            ),
             opens_s=partial(self._opens_s, now_s),
             jitter_s=settings.release_jitter_s,
+            busy_share=self._busy.note(zones, running, now_s),
             queued=self.works.queue.without({pod.owner for pod in pods}),
         )
-
-    def _when_for(self, mean_memory_bytes: float, waiting: MayWait) -> WhenPolicy:
-        return self.when.policy_for(waiting, mean_memory_bytes)
 
     def _opens_s(self, now_s: float, waiting: MayWait) -> float:
         if waiting.work.is_paused:
@@ -223,15 +224,14 @@ class ControllerProcess:
                 reason=str(fault),
             )
 
-    def _running(self, zones: Sequence[str], pods: Sequence[RunningPod]) -> list[Running]:
+    def _running(self, zones: Sequence[str], pods: Sequence[RunningPod]) -> tuple[Running, ...]:
         places = {name: place for place, name in enumerate(zones)}
-        found = []
-        for pod in pods:
-            place = places.get(self.nodes.zone_of(pod.node) or "")
-            if place is not None:
-                needs = pod.cpu_cores, pod.gpus, pod.memory_bytes
-                found.append(Running(place, pod.until_s, *needs))
-        return found
+        placed = ((places.get(self.nodes.zone_of(pod.node) or ""), pod) for pod in pods)
+        return tuple(
+            Running(place, pod.until_s, pod.cpu_cores, pod.gpus, pod.memory_bytes)
+            for place, pod in placed
+            if place is not None
+        )
 
     def _zones_for(self, waiting: MayWait) -> frozenset[str]:
         selector = tuple(sorted(waiting.work.node_selector.items()))

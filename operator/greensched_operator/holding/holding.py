@@ -10,7 +10,7 @@ from greensched_operator.holding.hold_requests import HoldRequest
 from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.green_policy import GreenPolicy, Mode
 from greensched_operator.objects.workloads import Work, WorkKind
-from greensched_policies.planning.lateness import error_of, longest_ratio
+from greensched_policies.planning.lateness import error_of, longest_ratio, spare_s
 
 LEAST_HOLD_S = 60.0  # a shorter hold costs the API server more than it can save
 LEAST_MARGIN_S = 30.0  # the releaser waits 20 s (releaser_grace_s) for the controller to act first
@@ -61,6 +61,11 @@ class HoldTerms:
     pod_power_w: float | None = None  # of a pod, above idle, by its JobPowerProfile
     restart_s: float | None = None  # the cost of a pause, a duration; None: never suspend it
     most_restarts: float = 0.0
+
+    @property
+    def spare_s(self) -> float:
+        """Return the last part of the wait, in seconds, that is kept for waiting for a node."""
+        return spare_s(self.latest_start_s - self.start_from_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ class Zone:
     speed: float = 1.0  # of a mean run, relative to the reference core: a harmonic mean
     pue: float = 1.0  # mean
     memory_bytes: float = 0.0  # allocatable, of schedulable nodes; 0: not known, and not planned
+    largest_node: tuple[float, float] = (0.0, 0.0)  # most cores and most memory of a node, likewise
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +178,7 @@ def mean_zone(name: str, nodes: Sequence[Node], assumed: PowerAssumptions) -> Zo
     return Zone(
         name, cores, watts / cores, gpu_watts / gpus if gpus else 0.0, gpus, cores / slowness,
         pues / cores, sum(node.memory_bytes for node in nodes),
+        (max(node.cpu_cores for node in nodes), max(node.memory_bytes for node in nodes)),
     )  # fmt: skip
 
 

@@ -20,7 +20,13 @@ from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
-from greensched_operator.planning.work_power import can_run, own_part, run_s, work_power_w
+from greensched_operator.planning.work_power import (
+    can_run,
+    own_part,
+    run_s,
+    share_of_node,
+    work_power_w,
+)
 from greensched_policies.encoding.weights import CarbonLimit
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.held_start import by_worth, jitter_s, release_s, within_share
@@ -53,6 +59,7 @@ class Situation:
     when_for: Callable[[MayWait], WhenPolicy]
     opens_s: Callable[[MayWait], float]  # the earliest start that its namespace's budget allows
     jitter_s: float
+    busy_share: float = 0.0  # of the cluster's cores, in the mean over about the last day
     queued: tuple["Planned", ...] = ()  # released, but without a node; their room stays reserved
     # Earlier plans by uid, which stay where there is still room; other work is planned anew.
     staying: Mapping[str, "Planned"] = field(default_factory=dict)
@@ -187,7 +194,10 @@ def core_plan(situation: Situation) -> CorePlan:
     capacity = np.array([zone.cpu_cores for zone in situation.zones])
     gpus = np.array([zone.gpus for zone in situation.zones], dtype=float)
     memory = np.array([zone.memory_bytes for zone in situation.zones], dtype=float)
-    plan = CorePlan(capacity, outlook.begin_s, outlook.slot_s, outlook.slots, gpus, memory)
+    plan = CorePlan(
+        capacity, outlook.begin_s, outlook.slot_s, outlook.slots, gpus, memory,
+        busy_share=situation.busy_share,
+    )  # fmt: skip
     places = {zone.name: place for place, zone in enumerate(situation.zones)}
     for one in (*situation.queued, *situation.earlier_plans):
         place = places.get(one.kept_zone)
@@ -275,6 +285,8 @@ def _start_request(group: Sequence[MayWait], situation: Situation) -> StartReque
         kept_start_s=None if kept is None else kept - jitter_of(first, situation.jitter_s),
         waits_for_room=first.policy.waits_for_room,
         memory_bytes=sum(one.work.memory_bytes for one in group),
+        spare_s=max(one.terms.spare_s for one in group),
+        node_share=max(share_of_node(one.work, zones) for one in group),
     )
 
 

@@ -1,4 +1,7 @@
-"""The power and the runtime of a workload in each zone: for planning, ledger and budgets alike."""
+"""What a workload takes in each zone: watts, time, its share of a node.
+
+For planning, ledger and budgets alike.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,6 +9,7 @@ from dataclasses import replace
 from greensched_operator.holding.holding import PAST_RUNS, HoldTerms
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.cluster_state import Zone
+from greensched_policies.planning.held_start import node_share
 from greensched_policies.planning.planning import NO_ZONE, Mean
 
 LEAST_W = 1e-3  # of work that requests nothing, so that its zones and hours still compare
@@ -36,6 +40,14 @@ def run_s(terms: HoldTerms, zone: Zone) -> float:
     Past runs are durations on the nodes where they ran; all others are on a reference node.
     """
     return terms.runtime_s if terms.runtime_from == PAST_RUNS else terms.runtime_s / zone.speed
+
+
+def share_of_node(work: Work, zones: Sequence[Zone]) -> float:
+    """Return the share of the cluster's largest node that one pod of a workload requests."""
+    pods = max(work.pods, 1)  # a Job's parallelism may be 0
+    cores = max((zone.largest_node[0] for zone in zones), default=0.0)
+    memory = max((zone.largest_node[1] for zone in zones), default=0.0)
+    return node_share(work.cpu_cores / pods, work.memory_bytes / pods, (cores, memory))
 
 
 def can_run(work: Work, zone: Zone, zones: Sequence[Zone]) -> bool:

@@ -14,6 +14,7 @@ from numba.np.numpy_support import carray
 from greensched_policies.compiling.compiled import compiled, fast
 from greensched_policies.costs import pausing
 from greensched_policies.encoding.weights import Weights
+from greensched_policies.kernel.later_room import ALL_ROOM
 from greensched_policies.kernel.planning import Basis, Many
 from greensched_policies.kernel.planning import plan_starts as _plan_starts
 from greensched_policies.kernel.starts import (
@@ -60,12 +61,12 @@ def _basis(whole: Any, numbers: Any) -> Basis:
     gpus = carray(_floats(whole[at.GPUS_AT]), (zones, whole[at.GPU_SLOTS]))
     memory = carray(_floats(whole[at.MEMORY_AT]), (zones, whole[at.MEMORY_SLOTS]))
     plan = Plan(cores, by_zone[2], gpus, by_zone[3], memory, by_zone[4])
-    return Basis(grid, plan, numbers[at.NOW_S], numbers[at.SLOT_S])
+    return Basis(grid, plan, numbers[at.NOW_S], numbers[at.SLOT_S], numbers[at.BUSY_SHARE])
 
 
 def plan_starts(integers_at: Any, numbers_at: Any) -> None:
     """Decide for many workloads: see `planning.plan_starts`."""
-    whole, numbers = carray(integers_at, (at.FOUND_AT + 1,)), carray(numbers_at, (2,))
+    whole, numbers = carray(integers_at, (at.FOUND_AT + 1,)), carray(numbers_at, (3,))
     zones, count = whole[at.ZONES], whole[at.COUNT]
     in_zones = carray(_floats(whole[at.IN_ZONES_AT]), (2, count, zones))
     asked = carray(_floats(whole[at.ASKED_AT]), (at.ASKED, count))
@@ -77,7 +78,7 @@ def plan_starts(integers_at: Any, numbers_at: Any) -> None:
 
 def see_slots(integers_at: Any, numbers_at: Any) -> None:
     """Write what a `when` rule sees of the next slots: see `starts.watch_slots`."""
-    whole, numbers = carray(integers_at, (at.RAW_AT + 1,)), carray(numbers_at, (7,))
+    whole, numbers = carray(integers_at, (at.RAW_AT + 1,)), carray(numbers_at, (8,))
     zones, count = whole[at.ZONES], whole[at.SLOTS_SEEN]
     runtime_s = carray(_floats(whole[at.RUNTIME_AT]), (zones,))
     columns = carray(_floats(whole[at.COLUMNS_AT]), (8, zones, count))
@@ -85,7 +86,7 @@ def see_slots(integers_at: Any, numbers_at: Any) -> None:
     basis = _basis(whole, numbers)
     work = PendingWork(
         basis.now_s, runtime_s, numbers[at.CORES], numbers[at.GPUS_REQUESTED],
-        numbers[at.MEMORY_REQUESTED], 1.0,
+        numbers[at.MEMORY_REQUESTED], ALL_ROOM,
     )  # fmt: skip
     has_gaps = watch_slots(basis.grid, basis.plan, basis.slot_s, work, NO_TRANSFER, columns)
     for zone in range(zones):

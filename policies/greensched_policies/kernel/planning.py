@@ -10,9 +10,9 @@ from greensched_policies.encoding.slots import FULL, has_gpus, has_room
 from greensched_policies.encoding.weights import NO_CARBON_LIMIT, CarbonLimit, Weights
 from greensched_policies.kernel.choosing import Choice, StartTerms, choose, soonest_of
 from greensched_policies.kernel.forecast_window import watch_run
+from greensched_policies.kernel.later_room import ALL_ROOM, LaterRoom, most_later
 from greensched_policies.kernel.rules import ask, cost_by
 from greensched_policies.kernel.starts import (
-    LATER_SHARE,
     NO_TRANSFER,
     SEEN,
     PendingWork,
@@ -51,6 +51,7 @@ class Basis(NamedTuple):
     plan: Plan
     now_s: float
     slot_s: float
+    busy_share: float  # of the cluster's cores, in the mean over the last day
 
 
 class Many(NamedTuple):
@@ -78,7 +79,7 @@ def plan_starts(basis: Basis, many: Many, order: Integers, ask_at: int, found: F
             continue
         count = starts_of(basis, many, place)
         columns, zones = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
-        has_carbon = see(basis, many, place, columns, zones)
+        has_carbon = see(basis, many, place, work_of(basis, many, place), columns, zones)
         cost = np.zeros(count)
         if count > 1 and rule == NO_RULE:
             ask(ask_at, place, count, columns.ctypes.data, cost.ctypes.data)
@@ -107,25 +108,28 @@ def work_of(basis: Basis, many: Many, place: int) -> PendingWork:
     """Return a workload as a `PendingWork`."""
     cores, gpus = many.asked[rows.CPU_CORES, place], many.asked[rows.GPUS, place]
     memory_bytes = many.asked[rows.MEMORY_BYTES, place]
-    later_share = 1.0 if np.isnan(many.asked[rows.LEAST_SAVING, place]) else LATER_SHARE
-    return PendingWork(basis.now_s, many.runtime_s[place], cores, gpus, memory_bytes, later_share)
+    most = most_later(many.asked[rows.NODE_SHARE, place], basis.busy_share)
+    later = LaterRoom(many.asked[rows.LATEST_S, place], many.asked[rows.SPARE_S, place], most)
+    return PendingWork(basis.now_s, many.runtime_s[place], cores, gpus, memory_bytes, later)
 
 
 @fast
 def with_all_room(work: PendingWork) -> PendingWork:
     """Return a workload whose later starts may take all room too."""
     return PendingWork(
-        work.now_s, work.runtime_s, work.cpu_cores, work.gpus, work.memory_bytes, 1.0
+        work.now_s, work.runtime_s, work.cpu_cores, work.gpus, work.memory_bytes, ALL_ROOM
     )
 
 
 @fast
-def see(basis: Basis, many: Many, place: int, columns: Floats, zones: Integers) -> bool:
+def see(
+    basis: Basis, many: Many, place: int, work: PendingWork, columns: Floats, zones: Integers
+) -> bool:
     """Fill in the candidate starts of a workload, [8,1,S], and the best zone of each, [S].
 
     Return whether any carbon is forecast.
     """
-    work, count, slot_s = work_of(basis, many, place), zones.size, basis.slot_s
+    count, slot_s = zones.size, basis.slot_s
     weights = Weights(many.asked[rows.BY_PRICE, place], many.asked[rows.BY_CARBON, place], 0.0)
     seen = np.empty((SEEN, work.runtime_s.size, count))
     room = np.empty((2, count + most_slots(work.runtime_s, slot_s)))
@@ -240,8 +244,9 @@ def take_soonest(basis: Basis, many: Many, place: int, found: Floats) -> None:
     """
     count = starts_of(basis, many, place)
     columns, zones = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
-    see(basis, many, place, columns, zones)
-    work, slots = work_of(basis, many, place), as_slots(columns)
+    work = with_all_room(work_of(basis, many, place))
+    see(basis, many, place, work, columns, zones)
+    slots = as_slots(columns)
     if np.isinf(work.runtime_s[zones[0]]):
         found[rows.WHY, place] = NO_ZONE
         return

@@ -13,16 +13,13 @@ from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.slots import FULL, SlotColumns, with_overload
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.kernel.forecast_window import fill_gaps, watch_run
+from greensched_policies.kernel.later_room import LaterRoom, later_share
 from greensched_policies.library.functions import MOST_STARTS
 from greensched_policies.library.grid_table import GridTable
 
 NO_TRANSFER = np.zeros((2, 0))  # of data to any zone
 _LEAST_MAGNITUDE = 1e-30
 _LEAST_CAPACITY = 1e-9  # a zone that lost its capacity counts as full, without dividing by zero
-# The share of `FULL` that may be planned for starts later than now: some runs will take longer than
-# estimated, and work that is not yet known needs room too. Decision 20 has what other shares did.
-LATER_SHARE = 0.95
-
 # What is seen of each zone and start, in the order of SlotColumns: carbon at the start and over the
 # run, price at the start and over the run, their weighted sum over the run, and the load.
 SEEN, _WEIGHTED, _BUSIEST = 6, 4, 5
@@ -69,8 +66,8 @@ class HasNeeds(Protocol):
         """Return the requested memory."""
 
     @property
-    def later_share(self) -> float:
-        """Return the share of `FULL` that a start later than now may take."""
+    def later(self) -> LaterRoom:
+        """Return what later starts may take."""
 
 
 class PendingWork(NamedTuple):
@@ -81,7 +78,7 @@ class PendingWork(NamedTuple):
     cpu_cores: float
     gpus: float
     memory_bytes: float
-    later_share: float  # of `FULL`, that a start later than now may take
+    later: LaterRoom
 
 
 @inlined
@@ -143,12 +140,14 @@ def watch_room(
     end_s = work.now_s + work.runtime_s[zone]
     touched = slots_of(work.now_s, end_s, slot_s, plan.cores.shape[1])
     cores, capacity = plan.cores[zone], plan.capacity[zone]
+    own_share = work.cpu_cores / max(capacity, _LEAST_CAPACITY)
     watch_plan(cores, capacity, touched, work.cpu_cores, room, 1.0, busiest)
     if work.memory_bytes > 0.0 and plan.memory.shape[1] > 0:
         memory, capacity = plan.memory[zone], plan.memory_capacity[zone]
+        own_share = max(own_share, work.memory_bytes / max(capacity, _LEAST_CAPACITY))
         watch_plan(memory, capacity, touched, work.memory_bytes, room, 1.0, busiest)
     for place in range(1, busiest.size):
-        busiest[place] /= work.later_share
+        busiest[place] /= later_share(work.later, work.now_s + place * slot_s, own_share)
     if work.gpus > 0.0 and plan.gpus.shape[1] > 0:
         # GPUs are whole: there is room until the last one is requested.
         gpus, capacity = plan.gpus[zone], plan.gpu_capacity[zone]
@@ -227,7 +226,7 @@ def watch_slots(
     in_slot_s = np.where(np.isinf(work.runtime_s), np.inf, slot_s)
     room = np.empty((2, count + most_slots(in_slot_s, slot_s)))
     in_slot = PendingWork(
-        work.now_s, in_slot_s, work.cpu_cores, work.gpus, work.memory_bytes, work.later_share
+        work.now_s, in_slot_s, work.cpu_cores, work.gpus, work.memory_bytes, work.later
     )
     return watch(grid, plan, slot_s, in_slot, surcharge, columns[2:], room)
 

@@ -25,7 +25,7 @@ STAYS = 8  # no start was chosen: the earlier plan still has room
     ZONES, STEPS, SLOTS, GPU_SLOTS, MEMORY_SLOTS, STARTS_AT, BY_STEP_AT, BY_ZONE_AT, CORES_AT,
     GPUS_AT, MEMORY_AT, SHARED,
 ) = range(12)  # fmt: skip
-NOW_S, SLOT_S = range(2)  # numbers
+NOW_S, SLOT_S, BUSY_SHARE = range(3)  # numbers
 
 # What plan_starts takes then: N workloads, M decisions, the address of an `Ask`; [ASKED,N] numbers;
 # [2,N,Z] expected runtime in each zone, and watts there; [2,M] the workload and the place of its
@@ -33,8 +33,9 @@ NOW_S, SLOT_S = range(2)  # numbers
 COUNT, DECISIONS, ASK_AT, ASKED_AT, IN_ZONES_AT, ORDER_AT, FOUND_AT = range(SHARED, SHARED + 7)
 (
     LATEST_S, CPU_CORES, GPUS, BY_CARBON, BY_PRICE, PRICE_PER_G, AT_ARRIVAL_G, KEPT_S, LEAST_SAVING,
-    LEAST_CHANGE, WAITS_FOR_ROOM, MEMORY_BYTES, STAYS_IN, STAYS_FROM_S, SEEKS_ROOM, ASKED,
-) = range(16)  # fmt: skip
+    LEAST_CHANGE, WAITS_FOR_ROOM, MEMORY_BYTES, STAYS_IN, STAYS_FROM_S, SEEKS_ROOM,
+    SPARE_S, NODE_SHARE, ASKED,
+) = range(18)  # fmt: skip
 NO_ZONE_YET = -1  # STAYS_IN of work that is planned anew
 (
     PLACE, WHY, EXPECTED, ZONE, ZONE_NOW, ZONE_EXPECTED, SAVING, LACKS_ROOM, HAS_ROOM,
@@ -49,7 +50,7 @@ Ask = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, cty
 # What see_slots takes then: S slots; [Z] runtimes. Results: [8,Z,S] the fields of SlotColumns, a
 # row for each zone, and [2,Z,S] carbon and price, NaN where data is missing.
 SLOTS_SEEN, RUNTIME_AT, COLUMNS_AT, RAW_AT = range(SHARED, SHARED + 4)
-CORES, GPUS_REQUESTED, MEMORY_REQUESTED, CARBON_WEIGHT, COST_WEIGHT = range(2, 7)  # numbers
+CORES, GPUS_REQUESTED, MEMORY_REQUESTED, CARBON_WEIGHT, COST_WEIGHT = range(3, 8)  # numbers
 
 # What planned_slots takes: S slots, and whether work runs already; [S] the cost of each slot.
 # Results: [S] whether it runs in each, and [1] their cost.

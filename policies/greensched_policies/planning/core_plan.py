@@ -22,13 +22,19 @@ class CorePlan:
         slots: int,
         gpus: Floats | None = None,
         memory_bytes: Floats | None = None,
+        *,
+        busy_share: float = 0.0,
     ) -> None:
-        """`capacity` are the cores of each zone, [Z]; GPUs and memory are planned if given."""
+        """`capacity` are the cores of each zone, [Z]; GPUs and memory are planned if given.
+
+        `busy_share` is the mean share of the cluster's cores that was busy over the last day.
+        """
         if slots < 1 or not slot_s > 0.0:
             raise ValueError("a plan needs at least one slot, and slots longer than 0 s")
         self.capacity = capacity  # [Z] cores of the zone's nodes
         self.gpu_capacity = np.zeros(capacity.size) if gpus is None else gpus
         self.memory_capacity = np.zeros(capacity.size) if memory_bytes is None else memory_bytes
+        self.busy_share = busy_share
         self.begin_s = begin_s
         self.slot_s = slot_s
         self.cores = np.zeros((capacity.size, slots))

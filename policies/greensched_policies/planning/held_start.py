@@ -9,6 +9,8 @@ import numpy as np
 
 from greensched_policies.costs.cost import Floats, Integers
 
+_DAY_S = 86_400.0
+
 
 def jitter_s(name: str, most_s: float, slot_s: float) -> float:
     """Return the delay, in seconds, that spreads starts planned for the same moment.
@@ -17,6 +19,25 @@ def jitter_s(name: str, most_s: float, slot_s: float) -> float:
     slot.
     """
     return zlib.crc32(name.encode()) / 2**32 * min(most_s, slot_s / 2)
+
+
+def node_share(cpu_cores: float, memory_bytes: float, node: tuple[float, float]) -> float:
+    """Return the larger of a pod's shares of a node's cores and memory; 0: its size is unknown."""
+    cores, memory = node
+    return max(cpu_cores / cores if cores else 0.0, memory_bytes / memory if memory else 0.0)
+
+
+def mean_busy_share(
+    before: float, busy: float, since_s: float, last_s: float, now_s: float
+) -> float:
+    """Return the mean share of busy cores over about the last day.
+
+    `before` is that mean at `last_s`, counted since `since_s`, and `busy` the share now.
+    """
+    if now_s <= last_s:
+        return before
+    weight = (now_s - last_s) / max(min(now_s - since_s, _DAY_S), now_s - last_s)
+    return before + weight * (busy - before)
 
 
 def release_s(chosen_s: float, kept_s: float, delay_s: float, now_s: float, slot_s: float) -> float:

@@ -10,6 +10,7 @@ from statistics import NormalDist
 
 _WORTH_OF_PRIOR = 4.0  # past runs that weigh as much as the error assumed without any
 _NORMAL = NormalDist()
+_MOST_SPARE_S = 7200.0
 
 
 def longest_ratio(on_time_target: float, runtime_error: float) -> float:
@@ -18,6 +19,14 @@ def longest_ratio(on_time_target: float, runtime_error: float) -> float:
     `runtime_error` is the standard deviation of the ratio's logarithm.
     """
     return math.exp(_NORMAL.inv_cdf(on_time_target) * runtime_error)
+
+
+def spare_s(longest_wait_s: float) -> float:
+    """Return the last part of a wait, in seconds, that is kept for waiting for a node.
+
+    It is a third, at most two hours; decision 21 has what others did.
+    """
+    return min(longest_wait_s / 3.0, _MOST_SPARE_S)
 
 
 def late_share(left_s: float, runtime_s: float, runtime_error: float) -> float:

@@ -116,7 +116,7 @@ def _basis(
     addresses = map(address_of, (by_step, by_zone, *kept))
     integers = [*sizes, address_of(grid.starts, np.int64), *addresses]
     since_s = max(now_s - outlook.begin_s, 0.0)  # a clock that was set back: as at the begin
-    return integers, [since_s, outlook.slot_s], (by_step, by_zone)
+    return integers, [since_s, outlook.slot_s, plan.busy_share], (by_step, by_zone)
 
 
 def _asking(

@@ -22,7 +22,6 @@ from greensched_policies.library.functions import (
     HAS_ROOM,
     LACKS_ROOM,
     LATEST_S,
-    LEAST_SAVING,
     NO_ZONE_YET,
     PLACE,
     PRICE,
@@ -102,6 +101,10 @@ class StartRequest:
     thresholds: Thresholds | None = Thresholds()
     waits_for_room: bool = True  # whether it is held while the plan has no room for it
     memory_bytes: float = 0.0
+    # The last part of the wait, kept for waiting for a node: a start in it needs an emptier zone.
+    # None: all starts may take all room.
+    spare_s: float | None = None
+    node_share: float = 0.0  # the largest share of a node's cores or memory that a pod requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +224,6 @@ def keep_queued(
     if not requests:
         return []
     asked = _asked(outlook, requests)
-    asked[LEAST_SAVING] = np.nan  # they may take all room
     asked[LATEST_S], order = np.inf, np.arange(len(requests))
     rules = Rules(np.full(len(requests), QUEUED), ())
     found = plan_starts(outlook, plan, now_s, asked, _in_zones(requests), order, rules)
@@ -263,7 +265,8 @@ def _numbers(request: StartRequest, begin_s: float) -> tuple[float, ...]:
         request.latest_s - begin_s, request.cpu_cores, request.gpus, weights.carbon, weights.cost,
         limit.price_per_g, limit.at_arrival_g, math.nan if kept_s is None else kept_s - begin_s,
         saving, change, float(request.waits_for_room), request.memory_bytes,
-        NO_ZONE_YET, 0.0, 0.0,
+        NO_ZONE_YET, 0.0, 0.0, math.nan if request.spare_s is None else request.spare_s,
+        request.node_share,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from greensched_operator.runtime.settings import OperatorSettings
 from greensched_policies.costs.cost import Floats
 from greensched_policies.kernel.starts import Plan
 from greensched_policies.library import functions as rows
-from greensched_policies.planning.held_start import jitter_s
+from greensched_policies.planning.held_start import jitter_s, node_share
 from greensched_policies.planning.planning import Thresholds
 from greensched_simulator.engine.holding.hold import HoldTable
 from greensched_simulator.engine.state.job_estimates import JobEstimates
@@ -49,7 +49,8 @@ def hold_table(
 ) -> HoldTable:
     """Return the hold terms of a world's jobs; `busy_w` are watts of a core and of a GPU, [Z]."""
     jobs, found = world.jobs, _judged(world, policy, estimates)
-    latest_s = np.array([0.0 if each is None else each for each in found])
+    begin_s = world.start_s
+    latest_s = np.array([0.0 if one is None else one.latest_start_s - begin_s for one in found])
     cores, gpus = jobs.cpu_cores * jobs.workers, jobs.gpus * jobs.workers
     power_w = np.multiply.outer(cores, busy_w[0]) + np.multiply.outer(gpus, busy_w[1])
     asked = np.empty((rows.ASKED, latest_s.size))
@@ -60,7 +61,9 @@ def hold_table(
     asked[rows.LEAST_CHANGE] = Thresholds().least_change
     asked[rows.WAITS_FOR_ROOM] = policy.waits_for_room
     asked[rows.MEMORY_BYTES] = jobs.memory_bytes * jobs.workers
-    asked[rows.STAYS_IN], asked[rows.STAYS_FROM_S : rows.ASKED] = rows.NO_ZONE_YET, 0.0
+    asked[rows.STAYS_IN], asked[rows.STAYS_FROM_S : rows.SPARE_S] = rows.NO_ZONE_YET, 0.0
+    asked[rows.SPARE_S] = [0.0 if one is None else one.spare_s for one in found]
+    asked[rows.NODE_SHARE] = _node_shares(world)
     rolls_s = np.unique(world.grids.times_s[world.grids.times_s > 0.0])
     ticks_s = np.arange(_REPLAN_S, float(latest_s.max(initial=0.0)) + _REPLAN_S, _REPLAN_S)
     replans_s = np.union1d(rolls_s, ticks_s)
@@ -93,9 +96,9 @@ def plan_with(plan: Plan, world: World, table: HoldTable) -> Plan:
     )  # fmt: skip
 
 
-def _judged(world: World, policy: GreenPolicy, estimates: JobEstimates) -> list[float | None]:
-    """Return each job's latest start, [J]; None if it may not wait."""
-    jobs, found = world.jobs, list[float | None]()
+def _judged(world: World, policy: GreenPolicy, estimates: JobEstimates) -> list[HoldTerms | None]:
+    """Return each job's hold terms, [J]; None if it may not wait."""
+    jobs, found = world.jobs, list[HoldTerms | None]()
     nodes = world.nodes
     speeds = slowest_speeds(zip(nodes.speed.tolist(), nodes.gpu_capacity.tolist(), strict=True))
     columns = (jobs.arrival_s, jobs.estimate_s, estimates.latest_end_s, jobs.gpus, is_replica(jobs))
@@ -109,8 +112,16 @@ def _judged(world: World, policy: GreenPolicy, estimates: JobEstimates) -> list[
         )
         speed = speeds[gpus > 0.0]
         terms = None if is_served else hold_terms(request, policy, slowest_speed=speed)
-        found.append(terms.latest_start_s - world.start_s if isinstance(terms, HoldTerms) else None)
+        found.append(terms if isinstance(terms, HoldTerms) else None)
     return found
+
+
+def _node_shares(world: World) -> list[float]:
+    """Return the share of the largest node that one pod of each job requests, [J]."""
+    jobs, nodes = world.jobs, world.nodes
+    largest = float(nodes.cpu_capacity.max()), float(nodes.memory_capacity.max())
+    needs = zip(jobs.cpu_cores.tolist(), jobs.memory_bytes.tolist(), strict=True)
+    return [node_share(*each, largest) for each in needs]
 
 
 def _quiet_s(world: World, policy: GreenPolicy, until_s: float) -> Floats:

@@ -159,6 +159,12 @@ def test_past_runs_that_are_alike_leave_more_time_to_wait_than_runs_that_differ(
     assert learned_s(*apart) < learned_s(3600.0) < learned_s(*alike)
 
 
+def test_a_third_of_the_time_from_its_window_to_its_latest_start_is_spare() -> None:
+    terms = hold_terms(hold_request(start_by_s=4 * HOUR_S, start_from_s=HOUR_S), POLICY)
+    assert isinstance(terms, HoldTerms)
+    assert terms.spare_s == pytest.approx(HOUR_S)
+
+
 SECONDS = st.one_of(st.none(), st.floats(-1e6, 1e7))
 
 

@@ -7,11 +7,55 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies.planning.held_start import by_worth, jitter_s, release_s, within_share
+from greensched_policies.planning.held_start import (
+    by_worth,
+    jitter_s,
+    mean_busy_share,
+    node_share,
+    release_s,
+    within_share,
+)
 from greensched_policies.planning.quiet_spans import after_quiet
 
 SLOT_S = 900.0
 NO_PLAN = math.nan
+
+
+@pytest.mark.parametrize(("needs", "share"), [
+    pytest.param((16.0, 64.0), 0.25, id="a-quarter-of-both"),
+    pytest.param((16.0, 256.0), 1.0, id="all-memory"),
+    pytest.param((64.0, 0.0), 1.0, id="all-cores"),
+    pytest.param((0.0, 0.0), 0.0, id="nothing"),
+])  # fmt: skip
+def test_a_pod_takes_the_larger_share_of_a_node(needs: tuple[float, float], share: float) -> None:
+    assert node_share(*needs, (64.0, 256.0)) == share
+
+
+def test_a_node_of_unknown_size_has_no_shares() -> None:
+    assert node_share(8.0, 1.0, (0.0, 0.0)) == 0.0
+
+
+def noted(*busy: float, every_s: float = 300.0) -> float:
+    """Return the mean after so many shares, one for each step."""
+    mean = 0.0
+    for place, share in enumerate(busy):
+        mean = mean_busy_share(mean, share, 0.0, place * every_s, (place + 1) * every_s)
+    return mean
+
+
+@given(st.lists(st.floats(0.0, 2.0), min_size=1, max_size=50))
+def test_on_the_first_day_the_mean_is_that_of_all_that_was_seen(busy: list[float]) -> None:
+    assert noted(*busy) == pytest.approx(sum(busy) / len(busy))
+
+
+def test_later_the_last_day_weighs_most() -> None:
+    assert noted(*[1.0] * 48, *[0.0] * 24, every_s=3600.0) == pytest.approx(0.36, abs=0.01)
+    assert noted(*[1.0] * 48, *[0.0] * 96, every_s=3600.0) == pytest.approx(0.02, abs=0.01)
+
+
+def test_a_clock_that_stands_still_or_is_set_back_changes_nothing() -> None:
+    assert mean_busy_share(0.5, 1.0, 0.0, 900.0, 900.0) == 0.5
+    assert mean_busy_share(0.5, 1.0, 0.0, 900.0, 600.0) == 0.5
 
 
 @given(name=st.text(), most_s=st.floats(0.0, 1e6))

@@ -12,6 +12,7 @@ from greensched_policies.planning.lateness import (
     late_share,
     longest_ratio,
     median_runtime_s,
+    spare_s,
 )
 
 
@@ -59,3 +60,12 @@ def test_few_equal_runs_promise_less_than_many() -> None:
 def test_what_is_learned_is_always_a_number(runtimes_s: list[float], assumed: float) -> None:
     assert 0.0 <= error_of(runtimes_s, assumed) < math.inf
     assert min(runtimes_s) * 0.999 <= median_runtime_s(runtimes_s) <= max(runtimes_s) * 1.001
+
+
+@pytest.mark.parametrize(("wait_s", "left_s"), [(0.0, 0.0), (90.0, 30.0), (21600.0, 7200.0)])
+def test_a_third_of_a_wait_is_kept_for_waiting_for_a_node(wait_s: float, left_s: float) -> None:
+    assert spare_s(wait_s) == left_s
+
+
+def test_at_most_two_hours_of_a_wait_are_kept() -> None:
+    assert spare_s(7 * 86_400.0) == 7200.0

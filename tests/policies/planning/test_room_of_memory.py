@@ -38,11 +38,11 @@ def test_no_more_start_in_the_clean_slot_than_find_memory(
 
 def test_memory_that_is_used_takes_room_and_gives_it_back() -> None:
     plan, asked = plan_of(100.0), replace(work(slack=3), memory_bytes=10.0 * GIB)
-    plan.keep(0, MIDNIGHT_S + SLOT_S, MIDNIGHT_S + 2 * SLOT_S, 1.0, memory_bytes=80.0 * GIB)
+    plan.keep(0, MIDNIGHT_S + SLOT_S, MIDNIGHT_S + 2 * SLOT_S, 1.0, memory_bytes=81.0 * GIB)
     assert slot_of(choose_start(grid(CLEAN_FIRST), plan, asked, MIDNIGHT_S)) == 2
     plan = plan_of(100.0)
-    plan.keep(0, MIDNIGHT_S + SLOT_S, MIDNIGHT_S + 2 * SLOT_S, 1.0, memory_bytes=80.0 * GIB)
-    plan.keep(0, MIDNIGHT_S + SLOT_S, MIDNIGHT_S + 2 * SLOT_S, -1.0, memory_bytes=-80.0 * GIB)
+    plan.keep(0, MIDNIGHT_S + SLOT_S, MIDNIGHT_S + 2 * SLOT_S, 1.0, memory_bytes=81.0 * GIB)
+    plan.keep(0, MIDNIGHT_S + SLOT_S, MIDNIGHT_S + 2 * SLOT_S, -1.0, memory_bytes=-81.0 * GIB)
     assert slot_of(choose_start(grid(CLEAN_FIRST), plan, asked, MIDNIGHT_S)) == 1
 
 

@@ -18,6 +18,7 @@ from greensched_operator.holding.hold_requests import HoldRequest
 from greensched_operator.holding.holding import HoldTerms, hold_terms
 from greensched_operator.holding.judging import MayWait
 from greensched_operator.objects.green_policy import GreenPolicy, parse
+from greensched_operator.planning.busy_cores import BusyCores
 from greensched_operator.planning.cluster_state import Zone, mean_zone
 from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
 from greensched_operator.planning.start_planning import (
@@ -72,6 +73,12 @@ class Operator:
     plans: dict[int, Planned]
     starts_s: dict[int, float]  # by job, since the scenario's begin
     queued: dict[int, Planned] = field(default_factory=dict)  # released as planned
+    busy: BusyCores = field(init=False)
+    busy_share: float = 0.0
+    busiest_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.busy = BusyCores(self.world.start_s)
 
     def arrives(self, job: int, now_s: float) -> None:
         """Plan a job that has just arrived."""
@@ -81,6 +88,12 @@ class Operator:
         self.held[job] = waiting
         planned, released = plan_starts([waiting], self.situation(now_s, *self.plans.values()))
         self.take(now_s, planned, [each.work.name for each in released])
+
+    def note_busy(self, now_s: float) -> None:
+        """Count what runs, as with each plan of all."""
+        running, at_s = self.running(now_s), self.world.start_s + now_s
+        self.busy_share = self.busy.note(zones_of(self.world), running, at_s)
+        self.busiest_share = max(self.busiest_share, self.busy_share)
 
     def has_plans(self, now_s: float) -> bool:
         """Return whether any job is held, or queues for a node."""
@@ -176,6 +189,7 @@ class Operator:
             when_for=lambda one: WHEN_RULES[one.policy.when_policy],
             opens_s=lambda _: -np.inf,
             jitter_s=120.0,
+            busy_share=self.busy_share,
             queued=tuple(
                 one for job, one in self.queued.items() if self.schedule.start_s[job] > now_s
             ),
@@ -234,8 +248,8 @@ def node_of(world: World, node: int) -> Node:
     )  # fmt: skip
 
 
-def decided_by_operator(world: World, policy: GreenPolicy, schedule: Schedule) -> dict[int, float]:
-    """Return when the operator releases each job, as the run goes on around it."""
+def decided_by_operator(world: World, policy: GreenPolicy, schedule: Schedule) -> Operator:
+    """Return the operator after it has released each job, as the run goes on around it."""
     operator = Operator(world, policy, schedule, {}, {}, {})
     arrivals = [(float(at_s), 1, job) for job, at_s in enumerate(world.jobs.arrival_s)]
     rolls = {float(at_s) for at_s in world.grids.times_s if at_s > 0.0}
@@ -245,13 +259,15 @@ def decided_by_operator(world: World, policy: GreenPolicy, schedule: Schedule) -
         operator.start_due(now_s)
         if is_arrival:
             operator.arrives(job, now_s)
-        elif operator.has_plans(now_s):
+            continue
+        operator.note_busy(now_s)
+        if operator.has_plans(now_s):
             operator.plans_again(now_s, is_whole=job == 1)
     operator.start_due(np.inf)
-    return operator.starts_s
+    return operator
 
 
-def drawn(seed: int) -> World:
+def drawn(seed: int, cores_of_a_node: float = 16.0) -> World:
     """Return a world whose nodes never sleep; each takes all jobs, and is as fast as its zone.
 
     Grids and runtimes are whole numbers, so that nothing but an error could tell two starts apart.
@@ -259,7 +275,7 @@ def drawn(seed: int) -> World:
     world = random_world(seed, sleeps=False)
     grids, nodes, jobs = world.grids, world.nodes, world.jobs
     whole = {name: np.rint(getattr(grids, name)) for name in SIGNALS}
-    cores, speed = np.full(nodes.zone.size, 16.0), np.array([2.0, 0.5])[nodes.zone]
+    cores, speed = np.full(nodes.zone.size, cores_of_a_node), np.array([2.0, 0.5])[nodes.zone]
     return world._replace(
         grids=grids._replace(pue_relative=np.zeros(0), **whole),
         nodes=nodes._replace(cpu_capacity=cores, speed=speed),
@@ -274,10 +290,29 @@ def test_the_simulator_releases_each_job_when_the_operator_does(seed: int, name:
     policy = parse(manifest)
     assert policy.faults == ()
     world = drawn(seed)._replace(green_policy=policy)
+    assert_same_releases(world, policy)
+
+
+def assert_same_releases(world: World, policy: GreenPolicy) -> Operator:
+    """Assert that both release each job at the same time, and return the operator."""
     schedule = simulate(world, policy_named("green-policy"))
-    found = decided_by_operator(world, policy, schedule)
-    expected = np.array([found[job] for job in range(world.jobs.arrival_s.size)])
-    assert schedule.planned_s == pytest.approx(expected, abs=1e-3)
+    operator = decided_by_operator(world, policy, schedule)
+    expected = [operator.starts_s[job] for job in range(world.jobs.arrival_s.size)]
+    assert schedule.planned_s == pytest.approx(np.array(expected), abs=1e-3)
+    return operator
+
+
+def test_both_keep_as_much_room_in_clusters_that_were_busy() -> None:
+    policy = parse({"metadata": {"name": "p"}, "spec": {"mode": "enforce", "defaultDelay": "8h"}})
+    busiest = [assert_same_releases(crowded(seed, policy), policy).busiest_share for seed in SEEDS]
+    assert sum(share > 0.75 for share in busiest) > 3
+
+
+def crowded(seed: int, policy: GreenPolicy) -> World:
+    """Return a world whose jobs arrive in a third of the time on nodes of half the size."""
+    world = drawn(seed, 8.0)
+    jobs = world.jobs._replace(arrival_s=world.jobs.arrival_s / 3.0)
+    return world._replace(jobs=jobs, green_policy=policy)
 
 
 def test_jobs_are_held_by_every_policy_and_a_small_share_holds_fewer() -> None:

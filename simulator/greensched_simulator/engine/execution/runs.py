@@ -9,6 +9,7 @@ from greensched_policies.costs.cost import Integers
 from greensched_policies.costs.pausing import PauseColumns, planned_slots
 from greensched_policies.costs.scaling import scaled_plan, useful_workers
 from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.kernel.later_room import ALL_ROOM
 from greensched_policies.kernel.starts import (
     SEEN,
     Plan,
@@ -69,7 +70,7 @@ def choose_runs(job: int, now_s: float, running_in: int, run: Run) -> Runs:
     again_s, most = restarting(job, jobs, recorded)
     data, run_j = data_of(job, jobs, recorded), estimates.run_j[job] * share
     work = UnstartedJob(
-        now_s, runtime_s, all_cores(job, jobs, recorded), data, run_j, 0.0, 0.0, 1.0
+        now_s, runtime_s, all_cores(job, jobs, recorded), data, run_j, 0.0, 0.0, ALL_ROOM
     )
     count = max(int(needed.max()), 1) + spare
     cost = run.rules.when[0](columns_by_zone(run.grid, run.plan, terms, work, count))
@@ -113,7 +114,7 @@ def choose_sizes(job: int, now_s: float, running_in: int, run: Run) -> Runs:
         # Each worker fetches all data, and does a part of the work.
         own_j = run_j / throughput[size]
         work = UnstartedJob(
-            now_s, in_zone_s, jobs.cpu_cores[job] * (size + 1), data, own_j, 0.0, 0.0, 1.0
+            now_s, in_zone_s, jobs.cpu_cores[job] * (size + 1), data, own_j, 0.0, 0.0, ALL_ROOM
         )
         slots = columns_by_zone(run.grid, run.plan, terms, work, count)
         cost[:, size, :] = run.rules.when[0](slots)

@@ -13,6 +13,7 @@ from greensched_policies.kernel.planning import (
     stays,
     take,
     take_soonest,
+    work_of,
 )
 from greensched_policies.kernel.starts import SEEN, as_slots
 from greensched_policies.library import functions as rows
@@ -37,6 +38,7 @@ from greensched_simulator.engine.run import NO_JOB, Run
 _release_s = compiled(held_start.release_s, inlined)
 _after_quiet = compiled(quiet_spans.after_quiet, inlined)
 _by_worth = compiled(held_start.by_worth)
+_mean_busy_share = compiled(held_start.mean_busy_share)
 _within_share = compiled(held_start.within_share)
 
 
@@ -93,10 +95,11 @@ def plan_again(now_s: float, is_whole: bool, run: Run, hold: Hold) -> Integers:
     """
     begin_s, jobs = slot_begin_s(now_s, run), _held_jobs(run, hold)
     plan_what_runs(begin_s, run, hold)
+    _note_busy(begin_s, now_s, run, hold)
     _plan_what_queues(begin_s, run, hold)
     _keep_others(run, hold)
     jobs = jobs[np.argsort(hold.asked[rows.LATEST_S][jobs], kind="mergesort")]
-    basis, many = basis_of(begin_s, run), many_of(run, hold)
+    basis, many = basis_of(begin_s, run, hold), many_of(run, hold)
     starts_s = np.empty(jobs.size)
     for place in range(jobs.size):
         starts_s[place] = run.recorded.planned_s[jobs[place]]
@@ -117,6 +120,18 @@ def plan_again(now_s: float, is_whole: bool, run: Run, hold: Hold) -> Integers:
         if may_be_held[place] and not starts_now[place]:
             _put(jobs[place], starts_s[place], run, hold)
     return released[:count]
+
+
+@fast
+def _note_busy(begin_s: float, now_s: float, run: Run, hold: Hold) -> None:
+    """Note the share of cores that run jobs now; the plan contains nothing else yet."""
+    plan, busy = run.plan, 0.0
+    slot = min(int(begin_s / run.terms.slot_s), plan.cores.shape[1] - 1)
+    for zone in range(plan.cores.shape[0]):
+        busy += plan.cores[zone, slot]
+    busy /= plan.capacity.sum()
+    hold.busy[0] = _mean_busy_share(hold.busy[0], busy, 0.0, hold.busy[1], now_s)
+    hold.busy[1] = now_s
 
 
 @fast
@@ -155,7 +170,7 @@ def let_go(job: int, hold: Hold) -> bool:
 @fast
 def _plan_what_queues(begin_s: float, run: Run, hold: Hold) -> None:
     """Keep room for the jobs that wait for a node, each as soon as there is room for it."""
-    basis, many, behind = basis_of(begin_s, run), many_of(run, hold), run.waiting.behind
+    basis, many, behind = basis_of(begin_s, run, hold), many_of(run, hold), run.waiting.behind
     job = behind[behind.size - 1]
     while job != NO_JOB:
         _keep_soonest(job, basis, many, run, hold)
@@ -169,10 +184,10 @@ def _keep_soonest(job: int, basis: Basis, many: Many, run: Run, hold: Hold) -> N
     """Keep room for a queued job; not for one that was never planned."""
     if run.recorded.kept_cores[job] + run.recorded.kept_gpus[job] == 0.0:
         return
-    latest_s, least_saving = hold.asked[rows.LATEST_S, job], hold.asked[rows.LEAST_SAVING, job]
-    hold.asked[rows.LATEST_S, job], hold.asked[rows.LEAST_SAVING, job] = np.inf, np.nan
+    latest_s = hold.asked[rows.LATEST_S, job]
+    hold.asked[rows.LATEST_S, job] = np.inf
     take_soonest(basis, many, job, hold.found)
-    hold.asked[rows.LATEST_S, job], hold.asked[rows.LEAST_SAVING, job] = latest_s, least_saving
+    hold.asked[rows.LATEST_S, job] = latest_s
     if hold.found[rows.WHY, job] != rows.NO_ZONE:
         note_room(job, basis.now_s, run, hold)
 
@@ -180,10 +195,10 @@ def _keep_soonest(job: int, basis: Basis, many: Many, run: Run, hold: Hold) -> N
 @fast
 def _choose(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
     """Choose the start of a job, and keep its room in the plan; return False if no node can."""
-    basis, many = basis_of(begin_s, run), many_of(run, hold)
+    basis, many = basis_of(begin_s, run, hold), many_of(run, hold)
     count = starts_of(basis, many, job)
     columns, zones = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
-    has_carbon = see(basis, many, job, columns, zones)
+    has_carbon = see(basis, many, job, work_of(basis, many, job), columns, zones)
     cost = run.rules.when[0](as_slots(columns))[0] if count > 1 else np.zeros(count)
     take(basis, many, job, (columns, zones, has_carbon), cost, hold.found)
     if hold.found[rows.WHY, job] == rows.NO_ZONE:

@@ -36,6 +36,7 @@ class Hold(NamedTuple):
     is_held: Integers  # [J] 1 while it is held
     # [3] jobs held; times that all was planned again; slot for which overdue jobs were counted
     counts: Integers
+    busy: Floats  # [2] mean share of cores that ran jobs over about the last day, and when noted
 
 
 @fast
@@ -44,7 +45,7 @@ def empty_hold(terms: HoldTable) -> Hold:
     jobs, counts = terms.may_wait.size, np.zeros(3, np.int64)
     counts[COUNTED_SLOT] = -1
     found, is_held = np.zeros((FOUND, jobs)), np.zeros(jobs, np.int64)
-    return Hold(terms, terms.asked.copy(), found, is_held, counts)
+    return Hold(terms, terms.asked.copy(), found, is_held, counts, np.zeros(2))
 
 
 @inlined
@@ -54,9 +55,9 @@ def slot_begin_s(now_s: float, run: Run) -> float:
 
 
 @fast
-def basis_of(begin_s: float, run: Run) -> Basis:
+def basis_of(begin_s: float, run: Run, hold: Hold) -> Basis:
     """Return the forecast and the plan from the begin of a slot on."""
-    return Basis(run.grid, run.plan, begin_s, run.terms.slot_s)
+    return Basis(run.grid, run.plan, begin_s, run.terms.slot_s, hold.busy[0])
 
 
 @fast

@@ -3,6 +3,7 @@
 import numpy as np
 
 from greensched_policies.compiling.compiled import borrowing, fast, inlined
+from greensched_policies.kernel.later_room import ALL_ROOM
 from greensched_policies.kernel.starts import is_kept
 from greensched_simulator.arrays.heaps import Heap, push
 from greensched_simulator.engine.execution.running import add_room
@@ -50,7 +51,7 @@ def work_of(job: int, now_s: float, run: Run) -> UnstartedJob:
     jobs, recorded, estimates = run.jobs, run.recorded, run.estimates
     cores, data = all_cores(job, jobs, recorded), data_of(job, jobs, recorded)
     return UnstartedJob(
-        now_s, estimates.runtime_s[job], cores, data, estimates.run_j[job], 0.0, 0.0, 1.0
+        now_s, estimates.runtime_s[job], cores, data, estimates.run_j[job], 0.0, 0.0, ALL_ROOM
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from greensched_policies.compiling.compiled import fast, inlined
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.kernel.later_room import ALL_ROOM, LaterRoom
 from greensched_policies.kernel.starts import (
     SEEN,
     Plan,
@@ -42,7 +43,7 @@ class UnstartedJob(NamedTuple):
     run_j: Floats  # [Z] joules of such a run, over which the cost of its data transfer is spread
     gpus: float = 0.0
     memory_bytes: float = 0.0
-    later_share: float = 1.0
+    later: LaterRoom = ALL_ROOM
 
 
 @fast
