@@ -70,7 +70,8 @@ class Thresholds:
     """
 
     least_saving: float = 0.02  # a saving below the error of forecasts is not worth a wait
-    least_change: float = 0.01  # each new forecast differs a little; plans should be stable
+    # A forecast's own error is some 10 %: a smaller gain is noise, and each change is an API write.
+    least_change: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
