@@ -28,7 +28,6 @@ from greensched_operator.planning.plan_words import why_held, why_now
 from greensched_operator.planning.start_planning import (
     Planned,
     Situation,
-    planned_before,
     requeued,
     room_check,
 )
@@ -228,7 +227,7 @@ class Controller:
         current = self.works.held.get(work.uid)
         if current is None or self.works.was_sent(work.uid):
             return  # it was started or deleted while the thread planned
-        before_s = planned_before(planned.waiting)
+        before_s = work.marks.planned_start_s
         has_moved = before_s is None or abs(before_s - planned.start_s) >= _WRITTEN_ANEW_S
         if has_moved or not self._recorder.knows(work):
             self._recorder.planned(planned, situation)
@@ -248,7 +247,7 @@ class Controller:
         current = self.works.planned.get(work.uid)
         if current is None or current.start_s != planned.start_s:
             return True  # there is a newer plan, or the workload has started
-        is_first, text = planned_before(waiting) is None, why_held(planned)
+        is_first, text = work.marks.planned_start_s is None, why_held(planned)
         if not await self._writer.plan(work, planned.start_s, latest_s, text, decision_of(planned)):
             return False
         self._metrics.plans.inc()
@@ -344,11 +343,10 @@ def _is_written(planned: Planned) -> bool:
 
     The releaser knows only that latest start, so an earlier one must be written.
     """
-    start_s, latest_s = planned_before(planned.waiting), planned.waiting.terms.latest_start_s
+    work, latest_s = planned.waiting.work, planned.waiting.terms.latest_start_s
+    start_s, until_s = work.marks.planned_start_s, work.marks.latest_start_s
     if start_s is None or abs(start_s - planned.start_s) >= _WRITTEN_ANEW_S:
         return False
-    work = planned.waiting.work
     if work.kind != WorkKind.WORKLOAD and not work.has_plan_condition:  # announcing a pause failed
         return False
-    until_s = work.latest_start_s
     return until_s is not None and until_s - latest_s < _WRITTEN_ANEW_S

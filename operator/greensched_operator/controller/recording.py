@@ -190,7 +190,7 @@ class Recorder:
         """
         known, reason = self._estimates.get(work.uid), reason_of(work)
         if known is None:
-            at_s, subject = work.released_s or self._clock.now(), subject_of(work)
+            at_s, subject = work.marks.released_s or self._clock.now(), subject_of(work)
             self._write(LedgerRecord(what=What.RELEASED, at=at_s, subject=subject,
                                      run_now_start=arrived_s(work), reason=reason))  # fmt: skip
         elif not known.is_released:

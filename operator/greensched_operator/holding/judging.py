@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from greensched_core import labels
-from greensched_core.errors import BadInput
-from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
+from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.holding.hold_requests import HoldRequest, read_hold_request, read_runtime_s
 from greensched_operator.holding.holding import (
     HoldTerms,
@@ -77,10 +76,8 @@ class MayWait:
 
 def arrived_s(work: Work) -> float:
     """Return when a workload was created: the webhook's time, else the API server's."""
-    try:
-        return parse_timestamp(work.annotations[labels.HELD_AT])
-    except (KeyError, BadInput):
-        return work.created_s or 0.0
+    held_s = work.marks.held_s
+    return work.created_s or 0.0 if held_s is None else held_s
 
 
 def terms_of(

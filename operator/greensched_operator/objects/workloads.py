@@ -1,7 +1,7 @@
 """Jobs and pods as the API server writes them → Work: the values that holding and planning use."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import msgspec
@@ -11,6 +11,7 @@ from greensched_core.errors import BadInput
 from greensched_core.objects import OwnerReference, PodMeta, PodObject, PodSpec, workload_of
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_operator.objects.own_annotations import ours
+from greensched_operator.objects.own_marks import OwnMarks, read_marks, readable_s
 from greensched_operator.objects.queue_gate import KUEUE_QUEUE, queue_gates
 
 # Label by which other schedulers mark pods and Jobs that only make sense together.
@@ -168,6 +169,10 @@ class Work:
     scheduled_s: float | None = None  # when a CronJob's run was due, by the controller manager
     has_plan_condition: bool = False  # its condition says that a start is planned
     job: "Work | None" = None  # the Job of a Kueue Workload
+    marks: OwnMarks = field(init=False, repr=False, compare=False)  # read from the annotations
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "marks", read_marks(self.annotations))
 
     @property
     def runs_as(self) -> "Work":
@@ -192,11 +197,6 @@ class Work:
         return labels.LATEST_START in self.annotations
 
     @property
-    def latest_start_s(self) -> float | None:
-        """Return the latest start in its annotation; None if absent or unreadable."""
-        return self._written_time_s(labels.LATEST_START)
-
-    @property
     def is_barred(self) -> bool:
         """Return whether it is stopped by something that we may remove."""
         return self.is_stopped and self.queue_gates != ""
@@ -218,11 +218,6 @@ class Work:
         return labels.RELEASED_AT in self.annotations
 
     @property
-    def released_s(self) -> float | None:
-        """Return when GreenSched started it; None if absent or unreadable."""
-        return self._written_time_s(labels.RELEASED_AT)
-
-    @property
     def is_held(self) -> bool:
         """Return whether we hold it: we have stopped it."""
         return self.is_barred and (self.is_marked or self.is_left)
@@ -236,9 +231,6 @@ class Work:
     def is_served(self) -> bool:
         """Return whether it belongs to a controller of services or to a Job: then never held."""
         return self.owner is not None and self.owner.kind in _SERVING_OWNERS | {"Job"}
-
-    def _written_time_s(self, label: str) -> float | None:
-        return _readable_s(self.annotations.get(label))
 
 
 def job_work(job: JobObject) -> Work:
@@ -275,7 +267,7 @@ def job_work(job: JobObject) -> Work:
         if (grace_s := template.spec.terminationGracePeriodSeconds) is None
         else max(grace_s, 0.0),
         queue_gates=queue_gates(meta.labels, meta.annotations),
-        scheduled_s=_readable_s((meta.annotations or {}).get(_SCHEDULED)),
+        scheduled_s=readable_s((meta.annotations or {}).get(_SCHEDULED)),
         has_plan_condition=labels.START_PLANNED in conditions,
     )
 
@@ -391,10 +383,3 @@ def _owner(meta: Meta) -> Owner | None:
 
 def _time(text: str | None) -> float | None:
     return None if text is None else parse_timestamp(text)
-
-
-def _readable_s(text: str | None) -> float | None:
-    try:
-        return _time(text)
-    except BadInput:
-        return None  # not written by us

@@ -9,12 +9,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import msgspec
 import numpy as np
 
 from greensched_core import labels
-from greensched_core.errors import BadInput
-from greensched_core.signals.timestamps import parse_timestamp
 from greensched_operator.holding.judging import MayWait, ReleaseNow
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work
@@ -22,6 +19,7 @@ from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
 from greensched_operator.planning.work_power import (
     can_run,
+    largest_node,
     own_part,
     run_s,
     share_of_node,
@@ -63,6 +61,10 @@ class Situation:
     queued: tuple["Planned", ...] = ()  # released, but without a node; their room stays reserved
     # Earlier plans by uid, which stay where there is still room; other work is planned anew.
     staying: Mapping[str, "Planned"] = field(default_factory=dict)
+    largest_node: tuple[float, float] = field(init=False)  # the most cores and memory of any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "largest_node", largest_node(self.zones))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,33 +92,6 @@ def jitter_of(waiting: MayWait, most_s: float) -> float:
     """
     work = waiting.work
     return jitter_s(f"{work.namespace}/{work.gang}" if work.gang else work.uid, most_s, SLOT_S)
-
-
-def planned_before(waiting: MayWait) -> float | None:
-    """Return the planned start in a workload's annotations, in seconds since the epoch."""
-    text = waiting.work.annotations.get(labels.PLANNED_START)
-    try:
-        return None if text is None else parse_timestamp(text)
-    except BadInput:
-        return None
-
-
-class _Written(msgspec.Struct):
-    """What planning reads again of the annotation greensched.io/decision."""
-
-    carbonGramsAtArrival: float | None = None
-
-
-_decode_written = msgspec.json.Decoder(_Written).decode
-
-
-def at_arrival_g(waiting: MayWait) -> float | None:
-    """Return the grams of a run on arrival, by the first plan; None if that is not written."""
-    text = waiting.work.annotations.get(labels.DECISION)
-    try:
-        return None if text is None else _decode_written(text).carbonGramsAtArrival
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return None
 
 
 def plan_starts(
@@ -268,7 +243,8 @@ def _gangs(waiting: Sequence[MayWait]) -> list[list[MayWait]]:
 
 def _start_request(group: Sequence[MayWait], situation: Situation) -> StartRequest:
     first = group[0]
-    zones, allowed, kept = situation.zones, situation.zones_for(first), planned_before(first)
+    zones, allowed = situation.zones, situation.zones_for(first)
+    kept = first.work.marks.planned_start_s
     return StartRequest(
         runtime_s=[
             _run_s(group, zone, zones) if not allowed or zone.name in allowed else math.inf
@@ -286,7 +262,7 @@ def _start_request(group: Sequence[MayWait], situation: Situation) -> StartReque
         waits_for_room=first.policy.waits_for_room,
         memory_bytes=sum(one.work.memory_bytes for one in group),
         spare_s=max(one.terms.spare_s for one in group),
-        node_share=max(share_of_node(one.work, zones) for one in group),
+        node_share=max(share_of_node(one.work, situation.largest_node) for one in group),
     )
 
 
@@ -332,7 +308,7 @@ def _power_w(group: Sequence[MayWait], zone: Zone) -> float:
 
 def _at_arrival_g(group: Sequence[MayWait]) -> float:
     """Return the grams of a group that had started on arrival; infinity if that is not known."""
-    grams = [at_arrival_g(one) for one in group]
+    grams = [one.work.marks.at_arrival_g for one in group]
     return sum(each for each in grams if each is not None) if None not in grams else math.inf
 
 
@@ -340,7 +316,7 @@ def _planned(
     one: MayWait, group: Sequence[MayWait], chosen: Chosen, situation: Situation
 ) -> Planned:
     now_s, latest_s = situation.now_s, min(each.terms.latest_start_s for each in group)
-    before_s, delay_s = planned_before(one), jitter_of(one, situation.jitter_s)
+    before_s, delay_s = one.work.marks.planned_start_s, jitter_of(one, situation.jitter_s)
     kept_s = math.nan if before_s is None else before_s
     start_s = release_s(chosen.start_s, kept_s, delay_s, now_s, SLOT_S)
     start_s = max(start_s, max(each.terms.start_from_s for each in group))
@@ -355,7 +331,7 @@ def _planned(
 
 def _first_g(one: MayWait, chosen: Chosen, situation: Situation) -> float | None:
     """Return the grams of a run on arrival: as written, else those of a run now."""
-    written = at_arrival_g(one)
+    written = one.work.marks.at_arrival_g
     if written is not None:
         return written
     return own_part(chosen.run_now, one.work, one.terms, situation.zones).carbon_g

@@ -42,12 +42,16 @@ def run_s(terms: HoldTerms, zone: Zone) -> float:
     return terms.runtime_s if terms.runtime_from == PAST_RUNS else terms.runtime_s / zone.speed
 
 
-def share_of_node(work: Work, zones: Sequence[Zone]) -> float:
-    """Return the share of the cluster's largest node that one pod of a workload requests."""
-    pods = max(work.pods, 1)  # a Job's parallelism may be 0
+def largest_node(zones: Sequence[Zone]) -> tuple[float, float]:
+    """Return the most cores and the most memory of a node in any zone; 0: unknown."""
     cores = max((zone.largest_node[0] for zone in zones), default=0.0)
-    memory = max((zone.largest_node[1] for zone in zones), default=0.0)
-    return node_share(work.cpu_cores / pods, work.memory_bytes / pods, (cores, memory))
+    return cores, max((zone.largest_node[1] for zone in zones), default=0.0)
+
+
+def share_of_node(work: Work, node: tuple[float, float]) -> float:
+    """Return the share that one pod of a workload requests of a node of so many cores and bytes."""
+    pods = max(work.pods, 1)  # a Job's parallelism may be 0
+    return node_share(work.cpu_cores / pods, work.memory_bytes / pods, node)
 
 
 def can_run(work: Work, zone: Zone, zones: Sequence[Zone]) -> bool:

@@ -35,12 +35,12 @@ def job(**more: str) -> Work:
 
 def test_the_operator_holds_it_until_then() -> None:
     assert job().is_held and job().is_marked
-    assert job().latest_start_s == parse_timestamp(LATEST)
+    assert job().marks.latest_start_s == parse_timestamp(LATEST)
 
 
 def test_what_is_planned_anew_counts_from_then_on() -> None:
     anew = job(**{labels.LATEST_START: PLANNED})
-    assert anew.latest_start_s == parse_timestamp(PLANNED)
+    assert anew.marks.latest_start_s == parse_timestamp(PLANNED)
     assert labels.HOLD_UNTIL not in anew.annotations
 
 
@@ -54,7 +54,7 @@ def test_the_releaser_starts_it_then(anew: str | None) -> None:
 def test_of_kueue_it_is_freed_then() -> None:
     queued = KueueWorkload(Meta(name="train", namespace="team", uid="u2", annotations=OLDER))
     assert free_from_s(queued, []) == parse_timestamp(LATEST)
-    assert workload_work(queued, job(), "").latest_start_s == parse_timestamp(LATEST)
+    assert workload_work(queued, job(), "").marks.latest_start_s == parse_timestamp(LATEST)
 
 
 @pytest.mark.parametrize("kind", [WorkKind.JOB, WorkKind.POD, WorkKind.WORKLOAD])

@@ -10,7 +10,7 @@ from greensched_core.state import Node
 from greensched_operator.planning.busy_cores import BusyCores
 from greensched_operator.planning.cluster_state import Zone, mean_zone
 from greensched_operator.planning.start_planning import core_plan
-from greensched_operator.planning.work_power import share_of_node
+from greensched_operator.planning.work_power import largest_node, share_of_node
 from greensched_policies.costs.cost import CURVE_POINTS
 from greensched_policies.planning.planning import Running
 from tests.operator.annotated_work import work_of
@@ -55,11 +55,11 @@ def test_a_workload_is_as_large_as_one_of_its_pods(pods: int, share: float) -> N
     zones = (
         replace(ZONES[0], largest_node=(32.0, 64.0)), replace(ZONES[1], largest_node=(16.0, 128.0))
     )  # fmt: skip
-    assert share_of_node(work, zones) == share
+    assert share_of_node(work, largest_node(zones)) == share
 
 
 def test_work_in_a_cluster_without_nodes_has_no_size() -> None:
-    assert share_of_node(work_of("train", {}), ()) == 0.0
+    assert share_of_node(work_of("train", {}), largest_node(())) == 0.0
 
 
 def test_a_zone_knows_its_largest_node() -> None:
