@@ -24,6 +24,8 @@ from greensched_policies.library.functions import (
     SAVES_TOO_LITTLE,
 )
 
+_ROUNDING = 1e-9  # as a share of a cost: within an hour of the forecast, starts often cost the same
+
 _is_within = compiled(carbon_limit.is_within, inlined)
 _is_above = compiled(carbon_limit.is_above, inlined)
 
@@ -128,10 +130,7 @@ def _most_grams(grams: Floats, busiest: Floats, at_arrival_g: float) -> float:
 @inlined
 def _best(cost: Floats, busiest: Floats, terms: StartTerms) -> tuple[int, int]:
     """Return the place of the cheapest start, or of the earlier plan if that is about as good."""
-    best = 0
-    for at in range(cost.size):
-        if cost[at] < cost[best]:
-            best = at
+    best = _earliest_least(cost)
     if not np.isfinite(cost[best]):
         return 0, NO_CHOICE  # rejected, or a fault: left to the cluster's queue
     why = PLANNED if best > 0 else NOW_IS_BEST
@@ -147,6 +146,19 @@ def _best(cost: Floats, busiest: Floats, terms: StartTerms) -> tuple[int, int]:
     if cost[kept] - cost[best] > terms.least_change * abs(cost[kept]):
         return best, why
     return kept, KEPT if kept > 0 else NOW_IS_BEST
+
+
+@inlined
+def _earliest_least(cost: Floats) -> int:
+    """Return the first start whose cost is the least but for rounding."""
+    least = cost[0]
+    for at in range(cost.size):
+        if cost[at] < least:
+            least = cost[at]
+    for at in range(cost.size):
+        if cost[at] <= least + _ROUNDING * abs(least):
+            return at
+    return 0  # the first cost is not a number
 
 
 @inlined

@@ -219,6 +219,12 @@ def test_a_plan_stays_unless_another_is_better_by_five_per_cent(
     assert (slot_of(chosen), chosen.why) == (starts, why)
 
 
+@pytest.mark.parametrize("better", [0.0, 1e-12, -1e-12])
+def test_of_starts_that_cost_the_same_the_earliest_is_chosen(better: float) -> None:
+    outlook = grid([200.0, 100.0, 100.0 + better, 100.0 - better])
+    assert slot_of(choose_start(outlook, empty(10.0), work(), MIDNIGHT_S)) == 1
+
+
 def test_a_plan_beyond_the_latest_start_or_beyond_the_forecast_does_not_stay() -> None:
     outlook = grid([200.0, 100.0, 100.0, 100.0], known=3)
     late = choose_start(outlook, empty(10.0), work(slack=1, kept=2), MIDNIGHT_S)
