@@ -179,6 +179,10 @@ bench-operator: setup ## Replans, memory, reviews and a whole held day of the op
 bench-when: setup ## Deadlines missed and carbon of every rule that chooses starts, into build/bench/when.json
 	@$(BIN)/python -m benchmarks.when $(ARGS)
 
+.PHONY: bench-parity
+bench-parity: setup ## The same day on a real control plane and in the simulator, into build/bench/parity.json
+	@$(BIN)/python -m benchmarks.parity $(ARGS)
+
 .PHONY: bench-house
 bench-house: setup ## Sizes of folders, files and functions, what stands twice, and the command line's weight
 	@$(BIN)/python -m benchmarks.house $(ARGS)

@@ -38,16 +38,10 @@ from greensched_testbed.components import (
     default_scheduler_config,
 )
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.held_day import (
-    Day,
-    ItemRun,
-    create_signals,
-    late,
-    node_groups,
-    placements_of,
-    publish,
-    replay_day,
-)
+from greensched_testbed.held_day.day import Day, ItemRun
+from greensched_testbed.held_day.objects import node_groups
+from greensched_testbed.held_day.replaying import create_signals, publish, replay_day
+from greensched_testbed.held_day.watched_runs import late, placements_of
 from greensched_testbed.nodes import create_nodes, wait_until_ready
 from greensched_testbed.operator_processes import NAMESPACE, FastClock, OperatorProcesses
 
@@ -168,7 +162,8 @@ def _start_scheduler(plane: ControlPlane) -> None:
 
 async def _set_up(plane: ControlPlane, world: World, rate: float) -> tuple[Day, OperatorProcesses]:
     async with ApiClient(plane.access) as client:
-        names = await create_nodes(client, node_groups(world))
+        kinds = load_scenario(SCENARIO).cluster.nodes
+        names = await create_nodes(client, node_groups(world, kinds))
         await wait_until_ready(client, names)
         # The day begins 40 s from now, so that everything runs by then.
         pace = FastClock(rate, time.time() + 40.0, world.start_s)

@@ -34,6 +34,12 @@ BENCHMARKS = [
     ),
     pytest.param("house", "house-smallest.json", id="house"),
     pytest.param("ledger", "ledger-smallest.json", marks=pytest.mark.postgresql, id="ledger"),
+    pytest.param(
+        "parity",
+        "parity-smallest.json",
+        marks=(*SERVERS, ENGINE, NEEDS_DATA, pytest.mark.bench),
+        id="parity",
+    ),
     pytest.param("planner", "planner-smallest.json", id="planner"),
     pytest.param("real", "real-smallest.json", id="real"),
     pytest.param(

@@ -22,14 +22,9 @@ from greensched_simulator.testing.small_worlds import make_world
 from greensched_simulator.world.world import World
 from greensched_testbed.components import default_scheduler_config
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.held_day import (
-    Day,
-    ItemRun,
-    create_signals,
-    node_groups,
-    publish,
-    replay_day,
-)
+from greensched_testbed.held_day.day import Day, ItemRun
+from greensched_testbed.held_day.objects import node_groups
+from greensched_testbed.held_day.replaying import create_signals, publish, replay_day
 from greensched_testbed.nodes import create_nodes, wait_until_ready
 from greensched_testbed.operator_processes import FastClock, OperatorProcesses
 from greensched_testbed.processes import tail

@@ -19,7 +19,8 @@ from greensched_core import labels
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_testbed.errors import CommandFailed
-from greensched_testbed.held_day import Day, create_signals, publish
+from greensched_testbed.held_day.day import Day
+from greensched_testbed.held_day.replaying import create_signals, publish
 from greensched_testbed.operator_processes import FastClock
 from tests.operator.faults.conftest import HOUR_S, RATE
 

@@ -1,0 +1,182 @@
+"""`make bench-parity`: the same day on a real control plane and in the simulator, compared.
+
+A day of Jobs, pods, gangs and CronJob runs with GPUs on real grids of 2023, in three zones on
+three kinds of machines, with errors of forecasts and estimates; then the same day with exact
+forecasts. Extender, second scheduler and operator run on the cluster. Energy is reckoned from the
+starts, ends and nodes that watches saw, by the bill's function. Writes build/bench/parity.json.
+"""
+
+import argparse
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.bench_cluster import machine
+from benchmarks.command_line import ROOT, parse, result_file, write_json
+from benchmarks.parity_day import PlayedDay, played
+from greensched_policies.billing.accounting import Bill
+from greensched_policies.costs.cost import Floats
+from greensched_simulator.scenario.file import read_document
+from greensched_simulator.scenario.model import Scenario
+from greensched_simulator.testing.operator_beside import ROUNDING_S, decided_by_operator
+from greensched_simulator.world.scenario_loading import parse_scenario
+from greensched_simulator.world.world import World, build_world
+from greensched_testbed.held_day.day import ItemRun
+from greensched_testbed.held_day.watched_runs import node_row
+
+SCENARIO = Path(__file__).with_name("parity-day.yaml")
+POLICY = Path(__file__).with_name("parity-policy.yaml")
+DAYS = ("errors", "exact")
+_SLOT_S = 900.0
+_SMALLEST = {"jobs": 12, "rate": 1440.0}
+
+
+def main() -> None:
+    """Play the days named on the command line, both by default, and write the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=1000)
+    parser.add_argument("--rate", type=float, default=144.0, help="speed of the replayed days")
+    parser.add_argument("--only", nargs="*", default=list(DAYS), choices=DAYS, metavar="DAY")
+    given = parse(parser, _SMALLEST)
+    os.environ.setdefault("GREENSCHED_DATA", str(ROOT.parent / "shared" / "data"))
+    figures: dict[str, Any] = {"machine": machine()}
+    print(f"machine: {figures['machine']}")
+    for name in given.only:
+        scenario = day_scenario(given.jobs, has_exact_forecasts=name == "exact")
+        done = played(scenario, build_world(scenario), POLICY, given.rate, _say)
+        suffix = "" if name == "errors" else "_exact"
+        figures |= {f"{key}{suffix}": value for key, value in compared(done).items()}
+        if name == "exact":
+            figures |= dirtier(done) | same_plans(done)
+    for name, value in figures.items():
+        if isinstance(value, float | int):
+            print(f"{name}: {value:.4g}")
+    write_json(result_file("parity", given), figures)
+
+
+def day_scenario(jobs: int, *, has_exact_forecasts: bool) -> Scenario:
+    """Return the day's scenario with so many jobs, and with errors of its forecasts or without."""
+    content = read_document(SCENARIO).content
+    content["workload"]["generator"]["jobs"] = jobs
+    if has_exact_forecasts:
+        for grid in content["grids"].values():
+            del grid["forecast_error"]
+    return parse_scenario(content, SCENARIO.parent, os.environ)
+
+
+def compared(done: PlayedDay) -> dict[str, float]:
+    """Return how far cluster and simulator are apart, and what was late or lost."""
+    figures: dict[str, float] = {}
+    for name, of in (("carbon", _active_g), ("energy", _active_j)):
+        on_cluster, simulated, run_now = (
+            of(bill) for bill in (done.bill, done.simulated_bill, done.run_now_bill)
+        )
+        saved = 100.0 * (on_cluster / run_now - 1.0)
+        saved_simulated = 100.0 * (simulated / run_now - 1.0)
+        off = 100.0 * abs(on_cluster / simulated - 1.0)
+        figures[f"{name}_vs_run_now_pct"] = saved
+        figures[f"{name}_vs_run_now_simulated_pct"] = saved_simulated
+        figures[f"parity_{name}_pct"] = max(off, abs(saved - saved_simulated))
+    runs, rate = done.runs, done.day.pace.rate
+    return figures | {
+        "jobs": len(runs),
+        "held_jobs": sum(1 for _ in _held(done)),
+        "held_jobs_simulated": int(_waits(done).sum()),
+        "equal_starts_pct": 100.0 * float(np.mean(_are_equal(done))),
+        "late_starts": sum(
+            run.latest_s is not None and (run.started_s or np.inf) > run.latest_s + rate
+            for run in runs
+        ),
+        "late_jobs": sum(
+            bool((run.ended_s or np.inf) > done.day.world.jobs.deadline_s[run.place] + rate)
+            for run in runs
+        ),
+        "lost_jobs": sum(run.ended_s is None for run in runs),
+    }
+
+
+def dirtier(done: PlayedDay) -> dict[str, float]:
+    """Return the share of held runs that emitted more than at arrival on the same nodes."""
+    world, changes = done.day.world, list[float]()
+    for run in _held(done):
+        grams = at_arrival_g = 0.0
+        for pod in run.pods.values():
+            if pod.ended_s is None or run.created_s is None:
+                continue
+            zone = int(world.nodes.zone[node_row(done.day, pod.node)])
+            length_s = pod.ended_s - pod.started_s
+            grams += _grams(world, zone, pod.started_s, length_s)
+            at_arrival_g += _grams(world, zone, run.created_s, length_s)
+        changes.append(grams / at_arrival_g - 1.0)
+    share = float(np.mean(np.array(changes) > 0.0)) if changes else 0.0
+    worst = max(changes, default=0.0)
+    return {"held_dirtier_pct": 100.0 * share, "held_dirtiest_pct": 100.0 * worst}
+
+
+def same_plans(done: PlayedDay) -> dict[str, float]:
+    """Return the share of jobs that simulator and operator release at the same moment.
+
+    The operator's functions see what runs in the simulated day, with the same forecasts.
+    """
+    world = done.day.world
+    assert world.green_policy is not None
+    beside = decided_by_operator(world, world.green_policy, done.simulated)
+    starts_s = [beside.starts_s[job] for job in range(world.jobs.arrival_s.size)]
+    are_same = np.isclose(np.array(starts_s), done.simulated.planned_s, rtol=0.0, atol=ROUNDING_S)
+    return {"same_plans_pct": 100.0 * float(are_same.mean())}
+
+
+def _grams(world: World, zone: int, start_s: float, length_s: float) -> float:
+    """Return the grams of a kilowatt in a zone."""
+    own = slice(*world.grids.starts[zone : zone + 2])
+    times_s, carbon = world.grids.times_s[own], world.grids.carbon_g_per_kwh[own]
+    edges_s = np.clip(np.append(times_s, np.inf), start_s, start_s + length_s)
+    return float(np.sum(np.diff(edges_s) * carbon)) / 3600.0
+
+
+def _held(done: PlayedDay) -> Iterator[ItemRun]:
+    """Yield the jobs that were released at a planned start, later than on arrival."""
+    for run in done.runs:
+        if run.planned_s is not None and run.created_s is not None:
+            if run.released_s is not None and run.planned_s > run.created_s + done.day.pace.rate:
+                yield run
+
+
+def _waits(done: PlayedDay) -> np.typing.NDArray[np.bool_]:
+    waits: np.typing.NDArray[np.bool_] = (
+        done.simulated.planned_s > done.day.world.jobs.arrival_s + done.day.pace.rate
+    )
+    return waits
+
+
+def _are_equal(done: PlayedDay) -> list[bool]:
+    """Return for each job whether both released it within the same quarter of an hour."""
+    released_s = [np.inf if run.released_s is None else run.released_s for run in done.runs]
+    starts_s = [
+        (run.created_s or 0.0) if at_s == np.inf else at_s
+        for run, at_s in zip(done.runs, released_s, strict=True)
+    ]
+    planned_s: Floats = done.simulated.planned_s
+    return [
+        bool(abs(one_s - other_s) < _SLOT_S)
+        for one_s, other_s in zip(starts_s, planned_s, strict=True)
+    ]
+
+
+def _active_g(bill: Bill) -> float:
+    return float(bill.carbon_active_g.sum())
+
+
+def _active_j(bill: Bill) -> float:
+    return float(bill.energy_active_j.sum())
+
+
+def _say(line: str) -> None:
+    print(f"  {line}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,275 @@
+"""An operator beside a simulated run: it sees what runs there, and plans by its own functions.
+
+What it releases when can then be compared with what the simulator's engine released.
+"""
+
+import heapq
+import json
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from greensched_core import labels
+from greensched_core.cluster_settings import PowerAssumptions
+from greensched_core.power.curves import PowerCurve
+from greensched_core.power.hardware import Gpu
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_core.state import Node
+from greensched_operator.holding.hold_requests import HoldRequest
+from greensched_operator.holding.holding import HoldTerms, hold_terms
+from greensched_operator.holding.judging import MayWait
+from greensched_operator.objects.green_policy import GreenPolicy
+from greensched_operator.objects.workloads import Work, WorkKind
+from greensched_operator.planning.busy_cores import BusyCores
+from greensched_operator.planning.cluster_state import Zone, mean_zone
+from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
+from greensched_operator.planning.start_planning import (
+    Planned,
+    Situation,
+    plan_starts,
+    requeued,
+    room_check,
+)
+from greensched_operator.runtime.settings import OperatorSettings
+from greensched_policies.costs.cost import CURVE_POINTS
+from greensched_policies.planning.outlook import Outlook, outlook_of
+from greensched_policies.planning.planning import Running
+from greensched_policies.rules.catalogue import WHEN_RULES
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.world.services import is_replica
+from greensched_simulator.world.world import World
+
+ROUNDING_S = 1e-3  # of times since the epoch
+REPLAN_S = float(OperatorSettings.model_fields["replan_every_s"].default)
+LONG_S = 5 * 86_400.0  # longer than any world lasts
+AHEAD = 300  # slots: longer than any wait and run
+
+
+@dataclass
+class OperatorBeside:
+    """An operator beside a simulated run: it sees what runs, and keeps its own plans."""
+
+    world: World
+    policy: GreenPolicy
+    schedule: Schedule
+    held: dict[int, MayWait]
+    plans: dict[int, Planned]
+    starts_s: dict[int, float]  # by job, since the scenario's begin
+    queued: dict[int, Planned] = field(default_factory=dict)  # released as planned
+    busy: BusyCores = field(init=False)
+    busy_share: float = 0.0
+    busiest_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.busy = BusyCores(self.world.start_s)
+
+    def arrives(self, job: int, now_s: float) -> None:
+        """Plan a job that has just arrived."""
+        if (waiting := self.may_wait(job)) is None:
+            self.starts_s[job] = now_s
+            return
+        self.held[job] = waiting
+        planned, released = plan_starts([waiting], self.situation(now_s, *self.plans.values()))
+        self.take(now_s, planned, [each.work.name for each in released])
+
+    def note_busy(self, now_s: float) -> None:
+        """Count what runs, as with each plan of all."""
+        running, at_s = self.running(now_s), self.world.start_s + now_s
+        self.busy_share = self.busy.note(zones_of(self.world), running, at_s)
+        self.busiest_share = max(self.busiest_share, self.busy_share)
+
+    def has_plans(self, now_s: float) -> bool:
+        """Return whether any job is held, or queues for a node."""
+        return bool(self.held) or any(self.schedule.start_s[job] > now_s for job in self.queued)
+
+    def plans_again(self, now_s: float, *, is_whole: bool) -> None:
+        """Plan all held jobs again, as after a new forecast, or those whose room is gone."""
+        staying = {} if is_whole else {f"job-{job}": one for job, one in self.plans.items()}
+        self.plans.clear()
+        for one in requeued(self.situation(now_s)):
+            self.queued[int(one.waiting.work.name)] = one
+        situation = replace(self.situation(now_s), staying=staying)
+        planned, released = plan_starts(list(self.held.values()), situation)
+        self.take(now_s, planned, [each.work.name for each in released])
+
+    def take(self, now_s: float, planned: list[Planned], released: list[str]) -> None:
+        """Start what starts now, and write the plans of the rest."""
+        for name in released:
+            self.start(int(name), now_s)
+        for one in planned:
+            job = int(one.waiting.work.name)
+            if one.is_now:
+                self.plans[job] = one
+                self.start(job, now_s)
+                continue
+            written = {
+                labels.PLANNED_START: format_timestamp(round(one.start_s)),
+                labels.DECISION: json.dumps({"carbonGramsAtArrival": one.at_arrival_g}),
+            }
+            work = replace(
+                one.waiting.work, annotations={**one.waiting.work.annotations, **written}
+            )
+            self.held[job] = replace(one.waiting, work=work)
+            self.plans[job] = one
+
+    def start_due(self, now_s: float) -> None:
+        """Start what is due by now, each at its time; plan again what then has no room."""
+        while self.plans:
+            job = min(self.plans, key=lambda each: (self.plans[each].start_s, each))
+            one = self.plans[job]
+            at_s = one.start_s - self.world.start_s
+            if at_s > now_s:
+                return
+            check = room_check(self.situation(at_s, *self.plans.values()))
+            if one.start_s >= one.waiting.terms.latest_start_s or check(one):
+                self.start(job, at_s)
+                continue
+            del self.plans[job]
+            planned, released = plan_starts(
+                [self.held[job]], self.situation(at_s, *self.plans.values())
+            )
+            self.take(at_s, planned, [each.work.name for each in released])
+
+    def start(self, job: int, now_s: float) -> None:
+        """Release a job; it queues until a node takes it."""
+        self.starts_s[job] = now_s
+        self.held.pop(job, None)
+        if (planned := self.plans.pop(job, None)) is not None:
+            self.queued[job] = planned
+
+    def may_wait(self, job: int) -> MayWait | None:
+        """Return a job as the operator judges it; None if it is not held."""
+        jobs, begin_s = self.world.jobs, self.world.start_s
+        deadline_s = float(jobs.deadline_s[job])
+        request = HoldRequest(
+            begin_s + float(jobs.arrival_s[job]),
+            deadline_s=begin_s + deadline_s if deadline_s < np.inf else None,
+            runtime_s=float(jobs.estimate_s[job]),
+        )
+        gpus = float(jobs.gpus[job])
+        terms = hold_terms(request, self.policy, slowest_speed=self.slowest_speed(gpus))
+        if is_replica(jobs)[job] or not isinstance(terms, HoldTerms):
+            return None
+        return MayWait(_work_of(self.world, job), terms, self.policy)
+
+    def slowest_speed(self, gpus: float) -> float:
+        """Return the speed of the slowest node that may get a job with so many GPUs."""
+        nodes = self.world.nodes
+        fitting = nodes.speed[nodes.gpu_capacity >= gpus] if gpus else nodes.speed
+        return min(1.0, float(fitting.min(initial=1.0)))
+
+    def situation(self, now_s: float, *earlier_plans: Planned) -> Situation:
+        """Return what the operator sees now."""
+        world = self.world
+        outlook = self.outlook(slot_begin(world.start_s + now_s))
+        zones = zones_of(world)
+        return Situation(
+            now_s=world.start_s + now_s,
+            zones=zones,
+            outlooks=Outlooks(outlook, ("",) * len(zones), (None,) * len(zones)),
+            running=self.running(now_s),
+            earlier_plans=earlier_plans,
+            zones_for=lambda _: frozenset(),
+            when_for=lambda one: WHEN_RULES[one.policy.when_policy],
+            opens_s=lambda _: -np.inf,
+            jitter_s=120.0,
+            busy_share=self.busy_share,
+            queued=tuple(
+                one for job, one in self.queued.items() if self.schedule.start_s[job] > now_s
+            ),
+        )
+
+    def running(self, now_s: float) -> tuple[Running, ...]:
+        """Return the jobs that run, each until its expected end."""
+        world, found, segments = self.world, list[Running](), self.schedule.run_segments
+        for job, node, start_s, end_s in zip(
+            segments.job, segments.node, segments.start_s, segments.end_s, strict=True
+        ):
+            has_begun = start_s < now_s - ROUNDING_S or job in self.starts_s
+            if start_s <= now_s < end_s and has_begun:
+                jobs = world.jobs
+                until_s = start_s + jobs.estimate_s[job] / world.nodes.speed[node]
+                if is_replica(jobs)[job]:
+                    until_s = max(jobs.leaves_at_s[job], start_s)
+                zone = int(world.nodes.zone[node])
+                needs = jobs.cpu_cores[job], jobs.gpus[job], jobs.memory_bytes[job]
+                found.append(Running(zone, world.start_s + until_s, *map(float, needs)))
+        return tuple(found)
+
+    def outlook(self, begin_s: float) -> Outlook:
+        """Return the forecast, which is the truth, in slots."""
+        grids, zones = self.world.grids, range(len(self.world.zones))
+        times_s = begin_s - self.world.start_s + SLOT_S * np.arange(AHEAD)
+        values = np.empty((2, len(zones), AHEAD))
+        for zone in zones:
+            own = slice(*grids.starts[zone : zone + 2])
+            step = np.searchsorted(grids.times_s[own], times_s, side="right") - 1
+            values[0, zone] = grids.carbon_g_per_kwh[own][step]
+            values[1, zone] = grids.price_per_mwh[own][step]
+        return outlook_of(begin_s, SLOT_S, values[0], values[1])
+
+
+def zones_of(world: World) -> tuple[Zone, ...]:
+    """Return the zones as the operator reads them off its nodes."""
+    assumed = PowerAssumptions(world.utilisation_ratio, world.gpu_ratio, 1.0)
+    every = [_node_of(world, node) for node in range(world.nodes.zone.size)]
+    return tuple(
+        mean_zone(name, [node for node in every if node.zone == name], assumed)
+        for name in world.zones
+    )
+
+
+def _node_of(world: World, node: int) -> Node:
+    """Return a node as the operator reads it off the API server."""
+    nodes, curve = world.nodes, CURVE_POINTS * int(world.nodes.curve_class[node])
+    watts = PowerCurve(tuple(world.curve_watts[curve : curve + CURVE_POINTS].tolist()))
+    idle_w, peak_w = float(nodes.gpu_idle_w[node]), float(nodes.gpu_peak_w[node])
+    gpu = Gpu("a", int(nodes.gpu_capacity[node]), idle_w, peak_w)
+    return Node(
+        world.node_names[node], world.zones[nodes.zone[node]], float(nodes.cpu_capacity[node]),
+        float(nodes.memory_capacity[node]), gpu, watts, "annotation", "m",
+        float(nodes.speed[node]), float(nodes.pue[node]),
+    )  # fmt: skip
+
+
+def _work_of(world: World, job: int) -> Work:
+    jobs = world.jobs
+    workers = float(jobs.workers[job])
+    return Work(
+        kind=WorkKind.JOB,
+        namespace="team",
+        name=str(job),
+        uid=f"job-{job}",
+        created_s=world.start_s + float(jobs.arrival_s[job]),
+        annotations={},
+        scheduler=labels.SCHEDULER_NAME,
+        cpu_cores=workers * float(jobs.cpu_cores[job]),
+        memory_bytes=workers * float(jobs.memory_bytes[job]),
+        gpus=workers * float(jobs.gpus[job]),
+        node_selector={},
+        gang="",
+        owner=None,
+        is_stopped=True,
+        is_finished=False,
+        is_leaving=False,
+        pods=int(workers),
+    )
+
+
+def decided_by_operator(world: World, policy: GreenPolicy, schedule: Schedule) -> OperatorBeside:
+    """Return the operator after it has released each job, as the run goes on around it."""
+    operator = OperatorBeside(world, policy, schedule, {}, {}, {})
+    arrivals = [(float(at_s), 1, job) for job, at_s in enumerate(world.jobs.arrival_s)]
+    rolls = {float(at_s) for at_s in world.grids.times_s if at_s > 0.0}
+    every = {float(at_s) for at_s in np.arange(REPLAN_S, LONG_S, REPLAN_S)}
+    replans = [(at_s, 0, int(at_s in rolls)) for at_s in sorted(rolls | every)]
+    for now_s, is_arrival, job in heapq.merge(arrivals, replans):
+        operator.start_due(now_s)
+        if is_arrival:
+            operator.arrives(job, now_s)
+            continue
+        operator.note_busy(now_s)
+        if operator.has_plans(now_s):
+            operator.plans_again(now_s, is_whole=job == 1)
+    operator.start_due(np.inf)
+    return operator
