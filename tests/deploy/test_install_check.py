@@ -208,15 +208,15 @@ def test_what_the_webhook_said_is_reported_as_the_reason(
         assert "firewall" not in advice
 
 
-def test_the_emergency_switch_is_reported_as_the_reason(
+def test_the_emergency_release_is_reported_as_the_reason(
     installation: Installation, rights: dict[str, str]
 ) -> None:
-    switch = ("configmap", "greensched-emergency-release", "-n", installation.namespace)
-    assert installation.kubectl("create", *switch).returncode == 0
+    configmap = ("configmap", "greensched-emergency-release", "-n", installation.namespace)
+    assert installation.kubectl("create", *configmap).returncode == 0
     report = checked(installation, rights, **ONLY_HOLDING).stdout
     assert report.splitlines()[0].startswith("skip    the extender answers at its Service: ")
     assert "delete configmap greensched-emergency-release" in report
-    installation.kubectl("delete", *switch)
+    installation.kubectl("delete", *configmap)
 
 
 @pytest.fixture

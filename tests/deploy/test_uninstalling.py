@@ -64,7 +64,9 @@ def hold(installation: Installation, name: str, mark: str = "latest_start") -> N
     assert made.returncode == 0, made.stderr
 
 
-def switch(installation: Installation, name: str = EMERGENCY_RELEASE) -> dict[str, Any] | None:
+def emergency_release(
+    installation: Installation, name: str = EMERGENCY_RELEASE
+) -> dict[str, Any] | None:
     shown = installation.kubectl(
         *["get", "configmap", name, "-n", installation.namespace, "-o", "json"]
     )
@@ -79,7 +81,7 @@ def uninstall(installation: Installation, *arguments: str) -> None:
     assert result.returncode == 0, result.stderr
 
 
-def test_the_charts_account_starts_all_and_its_switch_goes_with_the_release(
+def test_the_charts_account_starts_all_and_its_configmap_goes_with_the_release(
     installation: Installation,
 ) -> None:
     for name in ("first", "second"):
@@ -91,13 +93,15 @@ def test_the_charts_account_starts_all_and_its_switch_goes_with_the_release(
         job = installation.get("job", name, installation.users)
         assert job["spec"]["suspend"] is False
         assert job["metadata"]["annotations"]["greensched.io/release-reason"] == "uninstall"
-    made = switch(installation)
+    made = emergency_release(installation)
     assert made is not None
     assert [each["name"] for each in made["metadata"]["ownerReferences"]] == [EMERGENCY_RELEASE]
 
     uninstall(installation, "--no-hooks")
     installation.upgrade()
-    installation.wait_until(lambda: switch(installation) is None, "the switch is gone")
+    installation.wait_until(
+        lambda: emergency_release(installation) is None, "its ConfigMap is gone"
+    )
 
 
 def created(installation: Installation, name: str) -> bool:
@@ -120,12 +124,14 @@ def test_nothing_is_held_for_ever_by_an_upgrade_that_takes_the_operator_away(
     )
     ended = installation.run_to_its_end("emergency-release")
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    # Helm takes accounts away before webhooks, and with its account goes the hook's switch.
+    # Helm takes accounts away before webhooks, and with its account goes the hook's ConfigMap.
     gone = installation.kubectl(
         "delete", "serviceaccount", EMERGENCY_RELEASE, "-n", installation.namespace
     )
     assert gone.returncode == 0, gone.stderr
-    installation.wait_until(lambda: switch(installation) is None, "the switch is gone")
+    installation.wait_until(
+        lambda: emergency_release(installation) is None, "its ConfigMap is gone"
+    )
     time.sleep(1.0)  # until the webhook has seen it
     assert not any(created(installation, f"after-{each}") for each in range(10))
     installation.upgrade(*WITHOUT_OPERATOR, "--timeout", "20s")
@@ -236,7 +242,7 @@ def test_what_the_last_release_held_is_started_by_an_upgrade_without_operator(
     job = last_release.get("job", "held-before", last_release.users)
     assert job["spec"]["suspend"] is False
     for name in (FORMERLY, EMERGENCY_RELEASE):
-        made_now = switch(last_release, name)
+        made_now = emergency_release(last_release, name)
         assert made_now is not None
         assert [each["name"] for each in made_now["metadata"]["ownerReferences"]] == [FORMERLY]
 
@@ -248,7 +254,9 @@ def test_helm_runs_it_before_an_upgrade_from_the_last_release_too(
     last_release.upgrade(*WITHOUT_OPERATOR, *PLAYED, "--timeout", "60s")
     assert has_run(last_release)
     assert is_gone(last_release, FORMERLY)
-    last_release.wait_until(lambda: switch(last_release, FORMERLY) is None, "the switch is gone")
+    last_release.wait_until(
+        lambda: emergency_release(last_release, FORMERLY) is None, "its ConfigMap is gone"
+    )
 
 
 @pytest.mark.usefixtures("node")

@@ -75,20 +75,20 @@ async def is_on(client: ApiClient, place: Place) -> bool:
     return True
 
 
-def state_document(place: Place, *, is_switched_on: bool) -> dict[str, str | bool]:
+def state_document(place: Place, *, is_turned_on: bool) -> dict[str, str | bool]:
     """Return the emergency release's state as JSON values."""
     return {
         "namespace": place.namespace,
         "isNamespaceCertain": place.is_certain,
-        "isEmergencyRelease": is_switched_on,
+        "isEmergencyRelease": is_turned_on,
     }
 
 
-def meaning(place: Place, *, is_switched_on: bool) -> Iterator[str]:
+def meaning(place: Place, *, is_turned_on: bool) -> Iterator[str]:
     """Yield what the emergency release's state means, and how to change it, with kubectl too."""
     on, off = emergency_release_commands(place.namespace)
     where = "" if place.namespace == USUAL_NAMESPACE else f" --install-namespace {place.namespace}"
-    if is_switched_on:
+    if is_turned_on:
         yield f"The emergency release is on (ConfigMap {place.namespace}/{EMERGENCY})."
         yield "Operator or releaser start all held work within seconds, and new work is not held."
         yield "If both are dead: greensched release -A"

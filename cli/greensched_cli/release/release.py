@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from greensched_core.kubernetes_api import ApiAccess
 
 
-class SwitchAction(StrEnum):
+class EmergencyAction(StrEnum):
     """An action on the cluster's emergency release."""
 
     ON = "on"
@@ -28,10 +28,10 @@ class SwitchAction(StrEnum):
 
 
 EmergencyOption = Annotated[
-    SwitchAction | None,
+    EmergencyAction | None,
     typer.Option(
-        help="Switch for the whole cluster. on: start all held work and hold no more. off: allow "
-        "holding again. status: print which one is set."
+        help="For the whole cluster. on: start all held work and hold no more. off: allow holding "
+        "again. status: print which one is set."
     ),
 ]
 
@@ -95,7 +95,7 @@ def release(
 
 
 def _check(
-    names: Sequence[str], is_all: bool, emergency_release: SwitchAction | None, dry_run: bool
+    names: Sequence[str], is_all: bool, emergency_release: EmergencyAction | None, dry_run: bool
 ) -> None:
     asked = sum((bool(names), is_all, emergency_release is not None))
     if asked == 0:
@@ -160,36 +160,36 @@ def _print(results: "Sequence[Result]", namespace: str) -> None:
 
 def _turn_or_show(
     access: "ApiAccess",
-    emergency_release: SwitchAction,
+    emergency_release: EmergencyAction,
     install_namespace: str | None,
     output: Output,
     *,
     is_sure: bool,
 ) -> None:
-    from greensched_cli.release import emergency_release as switch
+    from greensched_cli.release.emergency_release import meaning, state_document
 
-    if emergency_release == SwitchAction.ON:
+    if emergency_release == EmergencyAction.ON:
         _confirm("Start all held work in the cluster, and hold none?", is_sure=is_sure)
-    place, is_on = asyncio.run(_switched(access, emergency_release, install_namespace))
+    place, is_on = asyncio.run(_turned(access, emergency_release, install_namespace))
     if output != Output.TABLE:
-        print_document(switch.state_document(place, is_switched_on=is_on), output)
+        print_document(state_document(place, is_turned_on=is_on), output)
         return
-    for line in switch.meaning(place, is_switched_on=is_on):
+    for line in meaning(place, is_turned_on=is_on):
         print(line)
 
 
-async def _switched(
-    access: "ApiAccess", emergency_release: SwitchAction, install_namespace: str | None
+async def _turned(
+    access: "ApiAccess", emergency_release: EmergencyAction, install_namespace: str | None
 ) -> "tuple[Place, bool]":
     from greensched_cli.reading.api_server import PATIENCE_S
-    from greensched_cli.release import emergency_release as switch
+    from greensched_cli.release.emergency_release import find_place, is_on, turn_off, turn_on
     from greensched_core.clock import WallClock
     from greensched_core.kubernetes_api import ApiClient
 
     async with ApiClient(access, timeout_s=PATIENCE_S) as client:
-        place = await switch.find_place(client, install_namespace)
-        if emergency_release == SwitchAction.ON:
-            await switch.turn_on(client, place, WallClock().now())
-        elif emergency_release == SwitchAction.OFF:
-            await switch.turn_off(client, place)
-        return place, await switch.is_on(client, place)
+        place = await find_place(client, install_namespace)
+        if emergency_release == EmergencyAction.ON:
+            await turn_on(client, place, WallClock().now())
+        elif emergency_release == EmergencyAction.OFF:
+            await turn_off(client, place)
+        return place, await is_on(client, place)

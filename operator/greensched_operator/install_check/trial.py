@@ -165,8 +165,8 @@ class Trial:
                 f"the trial Job is {reason}",
                 f"{self.look_at('controller')}, and the same of the releaser",
             )
-        switch = f"/api/v1/namespaces/{namespace}/configmaps/{EMERGENCY}"
-        if await self.found(switch):
+        emergency_release = f"/api/v1/namespaces/{namespace}/configmaps/{EMERGENCY}"
+        if await self.found(emergency_release):
             return CheckFailed(
                 "the emergency release is on, so nothing is held",
                 self._kubectl(f"delete configmap {EMERGENCY}"),

@@ -111,7 +111,7 @@ class EmergencyRelease:
                 is_deleted = is_deleted or await self._delete_webhook()
                 has_seen = await self._look()
                 await self._release()
-                is_on = is_on or await self._switch_on()
+                is_on = is_on or await self._turn_on()
                 empty_lists = 0 if has_seen else empty_lists + 1
                 self._fault = ""
             except ApiUnavailable as fault:
@@ -132,7 +132,7 @@ class EmergencyRelease:
                 raise
         return True
 
-    async def _switch_on(self) -> bool:
+    async def _turn_on(self) -> bool:
         settings = self._settings
         configmaps = f"/api/v1/namespaces/{settings.namespace}/configmaps"
         meta = {"name": EMERGENCY, "ownerReferences": await self._owners()}

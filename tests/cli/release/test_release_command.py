@@ -133,7 +133,7 @@ async def is_there(users: Users) -> bool:
     return True
 
 
-async def test_the_emergency_switch_is_turned_on_and_off_twice_each(users: Users) -> None:
+async def test_the_emergency_release_is_turned_on_and_off_twice_each(users: Users) -> None:
     for word, is_on in (
         ("status", False),
         ("on", True),
@@ -153,7 +153,7 @@ async def test_the_emergency_switch_is_turned_on_and_off_twice_each(users: Users
         }  # fmt: skip
 
 
-async def test_the_emergency_switch_asks_first(users: Users) -> None:
+async def test_the_emergency_release_asks_first(users: Users) -> None:
     done = users.greensched("release", "--emergency-release", "on")
     assert done.returncode == 2 and "--yes" in done.stderr
     assert not await is_there(users)
@@ -165,9 +165,13 @@ async def test_the_emergency_switch_asks_first(users: Users) -> None:
         pytest.param((), "name what to start", id="nothing-named"),
         pytest.param(("x", "--all"), "exclude each other", id="a-name-and-all"),
         pytest.param(
-            ("x", "--emergency-release", "on"), "exclude each other", id="a-name-and-the-switch"
+            ("x", "--emergency-release", "on"),
+            "exclude each other",
+            id="a-name-and-the-emergency-release",
         ),
-        pytest.param(("--emergency-release", "on", "--dry-run"), "no dry run", id="a-dry-switch"),
+        pytest.param(
+            ("--emergency-release", "on", "--dry-run"), "no dry run", id="a-dry-emergency-release"
+        ),
         pytest.param(("-A", "-n", "x"), "leave one of them out", id="one-and-all"),
         pytest.param(("deployment/x",), "names no work", id="what-is-never-held"),
         pytest.param(("job/",), "names no work", id="no-name"),

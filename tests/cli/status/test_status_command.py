@@ -255,7 +255,7 @@ def test_on_a_cluster_without_greensched_it_says_so(
     assert done.stdout.startswith("Nothing is held in all namespaces.\n")
     assert "No operator has ever led in namespace greensched: is it installed there" in done.stdout
     assert "GridSignals, GreenPolicies: the API server does not know them" in done.stdout
-    switch = greensched(
+    emergency = greensched(
         "release",
         "--emergency-release",
         "on",
@@ -263,8 +263,8 @@ def test_on_a_cluster_without_greensched_it_says_so(
         "--kubeconfig",
         str(bare_cluster.kubeconfig),
     )
-    assert switch.returncode == 1
-    assert "there is no namespace greensched: name the one" in switch.stderr
+    assert emergency.returncode == 1
+    assert "there is no namespace greensched: name the one" in emergency.stderr
 
 
 async def test_json_holds_the_same_for_programs(users: Users) -> None:

@@ -186,7 +186,7 @@ def test_a_gang_of_which_planning_starts_one_starts_together() -> None:
     )
 
 
-def test_the_emergency_switch_starts_all_and_its_end_holds_what_was_not_started() -> None:
+def test_the_emergency_release_starts_all_and_its_end_holds_what_was_not_started() -> None:
     works = holding(work_of("one"), work_of("two"))
     assert started(works) == {}
     works.judge_all()

@@ -165,9 +165,9 @@ def test_the_policy_decides_whether_it_is(changes: dict[str, Any], is_paused: bo
 
 def test_in_an_emergency_nothing_is_suspended() -> None:
     run_segment, normal = JobRunSegment(job(), HOUR_S, "Z"), rules()
-    switched = HoldRules(normal.policy_for, normal.cron_job, is_emergency_release=True)
+    emergency = HoldRules(normal.policy_for, normal.cron_job, is_emergency_release=True)
     assert len(choose_pauses([run_segment], normal, situation(DIRTY_THEN_CLEAN), 0.0)) == 1
-    assert choose_pauses([run_segment], switched, situation(DIRTY_THEN_CLEAN), 0.0) == []
+    assert choose_pauses([run_segment], emergency, situation(DIRTY_THEN_CLEAN), 0.0) == []
 
 
 def test_what_a_resumed_job_starts_up_is_no_work_done() -> None:

@@ -64,7 +64,7 @@ class Server:
 
     def __init__(self) -> None:
         self.held = {"free": True, "stuck": True}
-        self.switches: list[dict[str, Any]] = []
+        self.configmaps: list[dict[str, Any]] = []
         self.reasons: list[str] = []
         self.refuses = 0  # the status of whoever would delete the webhook's configuration
 
@@ -79,7 +79,7 @@ class Server:
             return httpx.Response(self.refuses or 200, json={"message": "you may not"})
         body = json.loads(request.content)
         if request.method == "POST":
-            self.switches.append(body)
+            self.configmaps.append(body)
             return httpx.Response(201, json=body)
         if path.endswith("/stuck"):
             return httpx.Response(500, json={"message": "a policy of the cluster says no"})
@@ -110,7 +110,7 @@ async def test_what_cannot_be_started_is_named_when_the_time_is_over() -> None:
     outcome = await run(server.answer, timeout_s=0.3)
     assert outcome.released == 1
     assert server.reasons == ["uninstall"]
-    assert len(server.switches) == 1
+    assert len(server.configmaps) == 1
     assert not outcome.is_done
     assert "Job team/stuck" in outcome.text
     assert "a policy of the cluster says no" in outcome.text

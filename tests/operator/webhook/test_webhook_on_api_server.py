@@ -162,14 +162,14 @@ async def test_the_releaser_leaves_what_may_wait(place: Place) -> None:
     assert (await place.get(f"{place.jobs}/early"))["spec"]["suspend"] is True
 
 
-async def test_the_emergency_switch_starts_all_and_holds_nothing_more(place: Place) -> None:
+async def test_the_emergency_release_starts_all_and_holds_nothing_more(place: Place) -> None:
     await place.green_policy(mode="enforce")
-    switch = {"metadata": {"name": "greensched-emergency-release"}}
+    configmap = {"metadata": {"name": "greensched-emergency-release"}}
     async with place.webhook() as webhook, place.releaser():
         await place.create_job("held", deadline="6h")
-        await place.create(f"/api/v1/namespaces/{place.own}/configmaps", switch)
+        await place.create(f"/api/v1/namespaces/{place.own}/configmaps", configmap)
         await place.until(lambda: place.started(f"{place.jobs}/held"), "it was started")
-        await place.until(lambda: _switched(webhook), "the webhook knows")
+        await place.until(lambda: _knows_it(webhook), "the webhook knows")
         made = await place.create_job("next", deadline="6h")
     assert not made["spec"].get("suspend")
 
@@ -178,7 +178,7 @@ async def _synced(releaser: Any) -> bool:
     return bool(releaser.ready() == "")
 
 
-async def _switched(webhook: Any) -> bool:
+async def _knows_it(webhook: Any) -> bool:
     return len(webhook.emergency) > 0
 
 

@@ -12,7 +12,7 @@ Kubernetes has for its schedulers. */}}
 {{- $grants := list -}}
 {{- $names := dict "controller" (include "greensched.controllerName" .) "webhook" (include "greensched.webhookName" .) "releaser" (include "greensched.releaserName" .) "emergency-release" (include "greensched.emergencyReleaseName" .) "extender" (include "greensched.extenderName" .) -}}
 {{- range $process, $name := $names -}}
-{{- $context := dict "root" $ "switch" "greensched-emergency-release" "name" $name -}}
+{{- $context := dict "root" $ "emergencyRelease" "greensched-emergency-release" "name" $name -}}
 {{- range $kind, $where := dict "ClusterRole" "" "Role" $.Release.Namespace -}}
 {{- $rules := include (printf "greensched.%s.%s" $process $kind) $context | fromYamlArray -}}
 {{- $grants = append $grants (dict "account" $name "account_namespace" $.Release.Namespace "namespace" $where "rules" $rules) -}}

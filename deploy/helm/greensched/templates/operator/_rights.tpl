@@ -133,7 +133,7 @@
   verbs: [get, list, watch]
 - apiGroups: [""]
   resources: [configmaps]
-  resourceNames: [{{ .switch }}]
+  resourceNames: [{{ .emergencyRelease }}]
   verbs: [list, watch]
 - apiGroups: [""]
   resources: [secrets]
@@ -167,7 +167,7 @@
   verbs: [patch]
 - apiGroups: [""]
   resources: [configmaps]
-  resourceNames: [{{ .switch }}]
+  resourceNames: [{{ .emergencyRelease }}]
   verbs: [list, watch]
 {{- end -}}
 
