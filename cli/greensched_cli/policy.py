@@ -83,11 +83,7 @@ def show(folder: Folder = None, output: AsOutput = Output.TABLE) -> None:
     if output != Output.TABLE:
         print_document(json.loads((folder / CARD_FILE).read_text(encoding="utf-8")), output)
         return
-    from rich.table import Table
+    from greensched_cli.terminal import plain_console, print_table
 
-    from greensched_cli.terminal import plain_console
-
-    table = Table(show_header=False, box=None, pad_edge=False)
-    for name, text in described.items():
-        table.add_row(name, text)
-    plain_console().print(table)
+    rows = [("FIELD", "VALUE"), *described.items()]
+    print_table(plain_console(), "", rows, ("VALUE",))

@@ -1,12 +1,14 @@
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
-from greensched_policies.learned.card import SHIPPED_PRIOR
+from greensched_policies.learned.card import SHIPPED_PRIOR, describe_card
 from greensched_policies.rules.catalogue import WHEN_RULES
 
 Run = Callable[..., Any]
@@ -30,6 +32,16 @@ def test_show_says_that_the_shipped_bundle_was_not_trained(greensched: Run) -> N
     done = greensched("policy", "show")
     assert done.returncode == 0, done.stderr
     assert "prior" in done.stdout and "untrained" in done.stdout.lower()
+
+
+@pytest.mark.parametrize("columns", ["60", "80"])
+def test_show_cuts_no_value_off_on_a_narrow_terminal(greensched: Run, columns: str) -> None:
+    done = greensched("policy", "show", COLUMNS=columns, FORCE_COLOR="1")  # as on a terminal
+    lines = re.sub(r"\x1b\[[\d;]*m", "", done.stdout).splitlines()
+    assert max(map(len, lines)) <= int(columns)
+    values = "".join(line[lines[0].index("VALUE") :] for line in lines[1:])
+    told = "".join(describe_card(SHIPPED_PRIOR).values())
+    assert "".join(values.split()) == "".join(told.split())
 
 
 def test_show_prints_the_card_itself_for_programs(greensched: Run) -> None:
