@@ -15,6 +15,7 @@ from greensched_cli.release import release
 from greensched_cli.simulation import bound, reproduce, scenario, simulate
 from greensched_cli.status import status
 from greensched_cli.testbed import benchmark, cluster, demo, replay
+from greensched_cli.whole_summaries import WholeSummaries
 from greensched_core.errors import ApiUnavailable, GreenSchedError
 
 _FRAMED_COLUMNS = 100  # in a narrower frame the names of options are cut off
@@ -28,8 +29,9 @@ def _help_style() -> Literal["markdown"] | None:
 
 
 app = typer.Typer(
-    no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=_help_style()
-)
+    cls=WholeSummaries, no_args_is_help=True, pretty_exceptions_enable=False,
+    rich_markup_mode=_help_style(),
+)  # fmt: skip
 
 
 def _print_version(is_wanted: bool) -> None:

@@ -6,9 +6,14 @@ import shlex
 import sys
 from contextlib import redirect_stdout, suppress
 
+# Typer breaks the help of a completed word into lines this wide; shells take each for a word.
+_UNBROKEN = {"COLUMNS": "10000"}
+
 
 def main() -> None:
     """Run the command line; if a package is missing, print how to install it and exit with 2."""
+    if any(name.endswith("GREENSCHED_COMPLETE") for name in os.environ):  # a shell asks for words
+        os.environ |= _UNBROKEN
     try:
         from greensched_cli.__main__ import main as run
     except ModuleNotFoundError as fault:
@@ -30,7 +35,7 @@ def complete_for_kubectl() -> None:
     from greensched_cli.__main__ import app
 
     *words, incomplete = sys.argv[1:] or [""]
-    os.environ |= {  # as Typer's completion of the shell fish asks
+    os.environ |= _UNBROKEN | {  # as Typer's completion of the shell fish asks
         "_GREENSCHED_COMPLETE": "complete_fish",
         "_TYPER_COMPLETE_FISH_ACTION": "get-args",
         "_TYPER_COMPLETE_ARGS": f"{shlex.join(['greensched', *words])} {incomplete}",

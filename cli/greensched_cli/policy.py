@@ -11,8 +11,11 @@ import typer
 
 from greensched_cli.extras import needs
 from greensched_cli.output import AsOutput, Output, print_document
+from greensched_cli.whole_summaries import WholeSummaries
 
-app = typer.Typer(help="List policies, read model bundles.", no_args_is_help=True)
+app = typer.Typer(
+    cls=WholeSummaries, help="List policies, read model bundles.", no_args_is_help=True
+)
 
 Folder = Annotated[
     Path | None,

@@ -77,6 +77,45 @@ def test_kubectl_completes_words_too(words: list[str], completed: list[str]) -> 
     assert (directive, done.stderr) == (":4", "")
 
 
+def completed_by_kubectl(*words: str) -> str:
+    """Return what `kubectl greensched …<TAB>` asks for."""
+    program = Path(sys.executable).with_name("kubectl_complete-greensched")
+    done = subprocess.run(
+        [program, *words, ""], capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout.removesuffix(":4\n")
+
+
+def completed_by_fish(*words: str) -> str:
+    """Return what `greensched …<TAB>` asks for in the shell fish."""
+    program = Path(sys.executable).with_name("greensched")
+    asked = {"_GREENSCHED_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+             "_TYPER_COMPLETE_ARGS": f"{' '.join(['greensched', *words])} "}  # fmt: skip
+    done = subprocess.run(
+        [program], env=os.environ | asked, capture_output=True, text=True, timeout=60
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize("completed", [completed_by_kubectl, completed_by_fish])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "status\tShow what waits for cleaner or cheaper power, when it starts, and what is "
+             "wrong."),
+        (("cluster",), "up\tStart etcd, kube-apiserver, kube-controller-manager, kube-scheduler "
+                       "and kwok, and return."),
+    ],
+    ids=["verbs", "verbs-of-a-group"],
+)  # fmt: skip
+def test_a_completed_verb_has_its_whole_sentence_on_its_line(
+    completed: Callable[..., str], words: tuple[str, ...], told: str
+) -> None:
+    lines = completed(*words).splitlines()
+    assert told in lines
+    assert [line for line in lines if "\t" not in line or line.endswith("...")] == []
+
+
 def test_it_is_a_plugin_of_kubectl() -> None:
     """`kubectl greensched status` runs whatever is called kubectl-greensched on the PATH."""
     program = Path(sys.executable).with_name("kubectl-greensched")
@@ -106,6 +145,28 @@ def test_help_answers_without_the_heavy_libraries(verb: str) -> None:
     shown, imported = done.stdout.rsplit("imported", 1)
     assert "Usage" in shown
     assert HEAVY & set(imported.split()) == set()
+
+
+SHOWS_ALL_HELP = """
+import sys
+from typer.testing import CliRunner
+from greensched_cli.__main__ import app
+for verb in sys.argv[1:]:
+    print(CliRunner().invoke(app, [*verb.split(), "--help"]).output)
+"""
+REPEATED = re.compile(r"(?<=[]}A-Z])\.\.\.")  # such as `[names]...`: it may be given again
+
+
+@pytest.mark.parametrize("columns", ["60", "80"])
+@pytest.mark.parametrize("verbs", [["--help"], ["cluster", "policy", "scenario", *VERBS]])
+def test_no_line_of_help_is_cut_off_on_a_narrow_terminal(columns: str, verbs: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SHOWS_ALL_HELP, *verbs],
+        env=os.environ | {"COLUMNS": columns}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.count("Usage: ") == len(verbs)
+    lines = [REPEATED.sub("", line).rstrip(" │") for line in done.stdout.splitlines()]
+    assert [line for line in lines if line.endswith(("...", "…"))] == []
 
 
 OPTION = re.compile(r"(?<=\s)--[a-z-]+")

@@ -1,4 +1,5 @@
 """The verbs of the simulator: `simulate`, `compare`, `bound`, `scenario`, `reproduce`.
 
-Imports `interrupts.py`, `output.py` and `terminal.py`. Begin with `simulate.py`.
+Imports `extras.py`, `interrupts.py`, `output.py`, `terminal.py` and `whole_summaries.py`.
+Begin with `simulate.py`.
 """

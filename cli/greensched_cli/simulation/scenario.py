@@ -13,12 +13,15 @@ import typer
 
 from greensched_cli.extras import needs
 from greensched_cli.output import AsOutput, Output, print_document
+from greensched_cli.whole_summaries import WholeSummaries
 from greensched_core.errors import BadInput
 
 if TYPE_CHECKING:
     from greensched_simulator.world.world import World
 
-app = typer.Typer(help="Check scenario files of the simulator.", no_args_is_help=True)
+app = typer.Typer(
+    cls=WholeSummaries, help="Check scenario files of the simulator.", no_args_is_help=True
+)
 
 
 @app.command()

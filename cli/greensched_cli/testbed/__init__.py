@@ -1,4 +1,5 @@
 """The verbs of the testbed: `demo`, `cluster`, `replay`, `benchmark`.
 
-Imports `reading`, `explain`, `interrupts.py`, `output.py` and `terminal.py`. Begin with `demo.py`.
+Imports `reading`, `explain`, `extras.py`, `interrupts.py`, `output.py`, `terminal.py` and
+`whole_summaries.py`. Begin with `demo.py`.
 """

@@ -12,12 +12,15 @@ import typer
 
 from greensched_cli.extras import needs
 from greensched_cli.output import AsOutput, Output, print_document
+from greensched_cli.whole_summaries import WholeSummaries
 from greensched_core.errors import BadInput
 
 if TYPE_CHECKING:
     from greensched_testbed.cluster import ClusterRecord
 
-app = typer.Typer(help="A real control plane on this machine.", no_args_is_help=True)
+app = typer.Typer(
+    cls=WholeSummaries, help="A real control plane on this machine.", no_args_is_help=True
+)
 Folder = Annotated[
     Path | None, typer.Option(help="Folder of the cluster; by default in your state folder.")
 ]
