@@ -77,15 +77,21 @@ def main() -> None:
         print(f"greensched: {fault}", file=sys.stderr)
         sys.exit(1)
     except GreenSchedError as fault:
-        print(f"greensched: {fault}", file=sys.stderr)
+        cause = fault.__cause__
+        more = f": {_command_for(cause)}" if isinstance(cause, ModuleNotFoundError) else ""
+        print(f"greensched: {fault}{more}", file=sys.stderr)
         sys.exit(2)
     except ModuleNotFoundError as fault:
         if (fault.name or "").startswith("greensched"):
             raise
-        extra = extra_with(fault.name or "")
-        message = f"greensched: {fault.name} is missing: pip install 'greensched[{extra}]'"
-        print(message, file=sys.stderr)
+        print(f"greensched: {fault.name} is missing: {_command_for(fault)}", file=sys.stderr)
         sys.exit(2)
+
+
+def _command_for(missing: ModuleNotFoundError) -> str:
+    from greensched_cli.installation import install_command
+
+    return install_command(extra_with(missing.name or ""))
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ def main() -> None:
     except ModuleNotFoundError as fault:
         if (fault.name or "").startswith("greensched"):
             raise
-        print(
-            f"greensched: {fault.name} is missing: pip install 'greensched[cli]'", file=sys.stderr
-        )
+        from greensched_cli.installation import install_command
+
+        print(f"greensched: {fault.name} is missing: {install_command('cli')}", file=sys.stderr)
         sys.exit(2)
     run()
 

@@ -33,10 +33,12 @@ def require(extra: str, what: str) -> None:
     """
     missing = [name for name in BROUGHT[extra] if find_spec(name) is None]
     if missing:
+        from greensched_cli.installation import install_command
+
         more = ", …" if len(missing) > _MOST_NAMED else ""
         named = ", ".join(missing[:_MOST_NAMED]) + more
         raise BadInput(
-            f"{what} needs packages that are missing ({named}): pip install 'greensched[{extra}]'"
+            f"{what} needs packages that are missing ({named}): {install_command(extra)}"
         )
 
 

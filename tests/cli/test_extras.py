@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from greensched_cli.extras import BROUGHT, extra_with
+from greensched_cli.installation import install_command
 from greensched_core.ledger_records import (
     Amounts,
     LedgerLine,
@@ -145,7 +146,7 @@ def test_what_needs_more_says_in_a_sentence_how_to_get_it(verb: str, extra: str)
     assert (done.returncode, done.stdout) == (2, "")
     missing = ", ".join(BROUGHT[extra][:3]) + (", …" if len(BROUGHT[extra]) > 3 else "")
     assert done.stderr.startswith("greensched: ") and len(done.stderr.splitlines()) == 1
-    told = f" needs packages that are missing ({missing}): pip install 'greensched[{extra}]'\n"
+    told = f" needs packages that are missing ({missing}): {install_command(extra)}\n"
     assert done.stderr.endswith(told)
 
 
@@ -157,7 +158,17 @@ def test_what_nobody_has_thought_of_is_no_traceback(tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "greensched: cronsim is missing: pip install 'greensched[cli]'\n"
+    assert done.stderr == f"greensched: cronsim is missing: {install_command('cli')}\n"
+
+
+def test_a_login_that_needs_an_extra_says_how_to_get_it(tmp_path: Path) -> None:
+    config = AWAY.replace("context: {cluster: away}", "context: {cluster: away, user: me}")
+    user = "users: [{name: me, user: {auth-provider: {name: oidc}}}]"
+    (tmp_path / "config").write_text(config + user)
+    done = run("status", "--kubeconfig", str(tmp_path / "config"))
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    told = f"auth-provider, which needs the extra `oidc`: {install_command('oidc')}\n"
+    assert done.stderr.endswith(told)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 import typer
 
 from greensched_cli.__main__ import app
+from greensched_cli.installation import install_command
 from greensched_cli.output import AsOutput, Output
 from greensched_simulator.policy import PRESETS
 
@@ -19,7 +20,7 @@ Verb = Callable[..., Any]
 # What takes long to import, and no --help needs.
 HEAVY = {
     "numpy", "onnxruntime", "plotly", "kubernetes", "fastapi", "cryptography", "httpx", "aiohttp",
-    "numba", "scipy", "pyarrow", "matplotlib", "sqlalchemy", "psycopg",
+    "numba", "scipy", "pyarrow", "matplotlib", "sqlalchemy", "psycopg", "urllib.request",
 }  # fmt: skip
 SHOWS_HELP = """
 import sys
@@ -47,7 +48,7 @@ def test_without_what_the_command_line_needs_it_says_how_to_get_that() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "greensched: typer is missing: pip install 'greensched[cli]'\n"
+    assert done.stderr == f"greensched: typer is missing: {install_command('cli')}\n"
 
 
 def test_the_shell_completes_verbs() -> None:

@@ -71,8 +71,8 @@ def _by_official_client(chosen: Context) -> Token:
         from kubernetes import client, config  # 117 MB, so imported only if needed
     except ModuleNotFoundError as fault:
         raise BadInput(
-            f"kubeconfig {chosen.source}: its user logs in by an {_LEGACY}, which needs an extra: "
-            "pip install 'greensched[oidc]'"
+            f"kubeconfig {chosen.source}: its user logs in by an {_LEGACY}, which needs the "
+            "extra `oidc`"
         ) from fault
     configuration = client.Configuration()
     try:

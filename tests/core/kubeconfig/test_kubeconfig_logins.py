@@ -205,5 +205,5 @@ def test_without_it_the_extra_that_brings_it_is_named(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "kubernetes", None)
-    with pytest.raises(BadInput, match=r"auth-provider, .*: pip install 'greensched\[oidc\]'"):
+    with pytest.raises(BadInput, match="by an auth-provider, which needs the extra `oidc`$"):
         read_login(write(user=provider("t")), None)
