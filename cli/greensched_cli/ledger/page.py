@@ -25,6 +25,7 @@ from greensched_cli.ledger.tables import (
     losses_of,
     measured_rows,
     namespace_rows,
+    place_of,
     saved_rows,
 )
 from greensched_core.signals.timestamps import format_timestamp
@@ -60,7 +61,7 @@ def _sections(report: LedgerReport) -> Iterator[str]:
         format_timestamp(round(each)) for each in (report.span.since, report.span.until)
     )
     yield heading("What holding work saved")
-    yield paragraph(f"{since} to {until}, against {BASELINE}", "lead")
+    yield paragraph(f"{since} to {until}{place_of(report)}, against {BASELINE}", "lead")
     yield _tiles(report)
     if report.done.outcomes:
         yield section(

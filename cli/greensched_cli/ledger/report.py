@@ -13,6 +13,7 @@ from greensched_cli.explain.decisions import Context, InstallNamespace, Kubeconf
 from greensched_cli.extras import require
 from greensched_cli.ledger.source import LedgerSpan, ReadLedger, read_ledger
 from greensched_cli.output import AsOutput, Output, print_document
+from greensched_cli.reading.api_server import usual_namespace
 from greensched_cli.reading.replicas import Whereabouts
 from greensched_cli.simulation import simulate
 from greensched_core.clock import WallClock
@@ -37,7 +38,14 @@ Ledger = Annotated[
 ]
 OnlyNamespace = Annotated[
     str | None,
-    typer.Option("--namespace", "-n", help="Count only workloads of this namespace."),
+    typer.Option(
+        "--namespace",
+        "-n",
+        help="Count only work of this namespace; by default the context's, and with --ledger all.",
+    ),
+]
+AllNamespaces = Annotated[
+    bool, typer.Option("--all-namespaces", "-A", help="Count the work of all namespaces.")
 ]
 Out = Annotated[
     Path | None, typer.Option(help="Folder for report.html and the records as Parquet and CSV.")
@@ -49,6 +57,7 @@ def report(
     since: Since = "7d",
     ledger: Ledger = None,
     namespace: OnlyNamespace = None,
+    all_namespaces: AllNamespaces = False,
     out: Out = None,
     output: AsOutput = Output.TABLE,
     kubeconfig: Kubeconfig = None,
@@ -56,17 +65,20 @@ def report(
     install_namespace: InstallNamespace = None,
 ) -> None:
     """Show what holding work saved against starting it immediately, from the ledger."""
+    if namespace and all_namespaces:
+        raise BadInput("-n names one namespace and -A means all: leave one of them out")
     if folder is not None:
+        if namespace or all_namespaces:
+            raise BadInput("FOLDER is a simulated run, not a ledger: leave -n and -A out")
         simulate.report(folder, output)
         return
     if out is not None:
         require("report", "--out")
     until = WallClock().now()
+    if ledger is None and not all_namespaces:  # no other source has a context
+        namespace = namespace or usual_namespace(kubeconfig, context)
     span = LedgerSpan(until - _seconds(since), until, namespace)
-    is_address = ledger is not None and ledger.startswith(("http://", "https://"))
-    where = Whereabouts(
-        ledger if is_address else None, kubeconfig, context, install_namespace, None
-    )
+    where = Whereabouts(None, kubeconfig, context, install_namespace, None)
     read = read_ledger(ledger, where, span)
     from greensched_cli.ledger.tables import report_of
 
@@ -99,14 +111,15 @@ def _print(report: "LedgerReport", read: ReadLedger) -> None:
     for note in report.notes:
         print(note, file=sys.stderr)
     if not read.records and not read.losses:
-        console.print(f"{report.source}: no decision in this period")
+        hint = "; -A counts all namespaces" if report.span.namespace else ""
+        console.print(f"{report.source}: no decision in this period{tables.place_of(report)}{hint}")
         return
     for title, savings in (
         ("Work that was started", report.done),
         ("What shadow mode would have saved", report.shadow),
     ):
         if savings.outcomes:
-            print_table(console, title, tables.saved_rows(savings.whole))
+            print_table(console, title + tables.place_of(report), tables.saved_rows(savings.whole))
             console.print()
             print_table(console, "By namespace", tables.namespace_rows(savings))
             console.print()

@@ -156,6 +156,11 @@ def losses_of(savings: Savings) -> list[str]:
     ]
 
 
+def place_of(report: LedgerReport) -> str:
+    """Return ` in namespace NAME` for a report on one namespace, else ""."""
+    return f" in namespace {printable(report.span.namespace)}" if report.span.namespace else ""
+
+
 def facts(report: LedgerReport) -> list[Row]:
     """Return the report's source, time, namespace, baseline and notes."""
     span = report.span

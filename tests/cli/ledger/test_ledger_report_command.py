@@ -140,6 +140,29 @@ def test_only_a_span_of_time_and_a_namespace_are_read(ledger: Path) -> None:
     assert len(names(LedgerSpan(0.0, NOW))) == len(RECORDS)
 
 
+@pytest.mark.parametrize(
+    ("options", "namespace", "workloads"),
+    [
+        pytest.param((), None, 8, id="all-by-default"),
+        pytest.param(("-A",), None, 8, id="all"),
+        pytest.param(("-n", "ml"), "ml", 4, id="one"),
+    ],
+)
+def test_a_ledger_of_a_file_has_no_context_and_is_counted_whole(
+    ledger: Path, options: tuple[str, ...], namespace: str | None, workloads: int
+) -> None:
+    told = json.loads(run("--ledger", ledger, *options, "-o", "json").stdout)
+    assert (told["namespace"], told["started"]["workloads"]) == (namespace, workloads)
+
+
+def test_a_report_on_one_namespace_names_it(ledger: Path, tmp_path: Path) -> None:
+    told = run("--ledger", ledger, "-n", "ml", "--out", tmp_path).output
+    assert "Work that was started in namespace ml" in told
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert " in namespace ml, against run-now" in page
+    assert "in namespace" not in run("--ledger", ledger).output
+
+
 def test_an_operator_tells_the_same_as_its_file(ledger: Path, served: str) -> None:
     span = LedgerSpan(0.0, NOW)
     asked, opened = (read_ledger(each, NOBODY, span) for each in (served, str(ledger)))
@@ -148,12 +171,17 @@ def test_an_operator_tells_the_same_as_its_file(ledger: Path, served: str) -> No
 
 def test_an_empty_span_is_reported(ledger: Path) -> None:
     done = run("--ledger", ledger, "--since", "1s")
-    assert (done.exit_code, "no decision in this period" in done.output) == (0, True)
+    assert (done.exit_code, "no decision in this period\n" in done.output) == (0, True)
+    done = run("--ledger", ledger, "--since", "1s", "-n", "ml")
+    assert "no decision in this period in namespace ml; -A counts all" in done.output
 
 
 @pytest.mark.parametrize(("arguments", "kind", "told"), [
     (["--since", "yesterday"], BadInput, "--since: 'yesterday' is not a duration"),
     (["--since", "0s"], BadInput, "above zero"),
+    (["-n", "ml", "-A"], BadInput, "leave one of them out"),
+    (["a-run", "-n", "ml"], BadInput, "a simulated run, not a ledger: leave -n and -A out"),
+    (["a-run", "-A"], BadInput, "a simulated run, not a ledger: leave -n and -A out"),
     (["--ledger", "absent.db"], BadInput, "no such file"),
     (["--ledger", "mysql://db/x"], BadInput, "the ledger must be a file or"),
     (["--ledger", "postgresql://127.0.0.1:1/x"], ApiUnavailable, "127.0.0.1:1/x"),

@@ -30,7 +30,7 @@ apiVersion: v1
 kind: Config
 current-context: here
 clusters: [{{name: here, cluster: {{server: "{url}"}}}}]
-contexts: [{{name: here, context: {{cluster: here, user: nobody}}}}]
+contexts: [{{name: here, context: {{cluster: here, user: nobody, namespace: team}}}}]
 users: [{{name: nobody, user: {{}}}}]
 """
 OWN_CLIENT = """
@@ -59,6 +59,7 @@ class Cluster:
     sockets: list[web.WebSocketResponse] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     selectors: set[str] = field(default_factory=set)
+    namespaces: list[str | None] = field(default_factory=list)  # of which ledgers were asked
 
     async def pods(self, request: web.Request) -> web.Response:
         self.lists += 1
@@ -111,6 +112,7 @@ class Cluster:
         return web.json_response({"decisions": [decision], "long": "x" * 100_000})
 
     async def ledger(self, request: web.Request) -> web.Response:
+        self.namespaces.append(request.query.get("namespace"))
         lost = Loss("l1", LossReason.LOCKED, 1.0, 2.0, 3)
         return web.Response(
             body=encode_line(LedgerLine(loss=lost)) + encode_line(LedgerLine(end=1))
@@ -194,6 +196,23 @@ async def test_the_command_line_asks_the_operators_in_the_same_way(
     told = await greensched("report", "--since", "1h", "--kubeconfig", str(config))
     assert "3 (locked)" in told
     assert cluster.selectors == {"controller"}
+
+
+@pytest.mark.parametrize(
+    ("options", "namespace"),
+    [
+        pytest.param((), "team", id="that-of-the-context"),
+        pytest.param(("-n", "ml"), "ml", id="the-named-one"),
+        pytest.param(("-A",), None, id="all"),
+    ],
+)
+async def test_a_report_counts_the_work_of_the_contexts_namespace_unless_told_otherwise(
+    cluster: Cluster, tmp_path: Path, options: tuple[str, ...], namespace: str | None
+) -> None:
+    config = tmp_path / "config"
+    config.write_text(KUBECONFIG.format(url=cluster.url))
+    told = await greensched("report", *options, "-o", "json", "--kubeconfig", str(config))
+    assert (json.loads(told)["namespace"], cluster.namespaces) == (namespace, [namespace])
 
 
 async def test_many_pods_are_asked_about_over_one_port_forward(

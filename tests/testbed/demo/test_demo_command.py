@@ -103,7 +103,7 @@ def assert_it_told_of_holding_and_can_be_asked(kept: Demo, summary: dict[str, An
     assert waits.returncode == 0 and "job/waits" in waits.stdout, waits.stdout + waits.stderr
     assert run(kept, "release", "-n", "demo", "waits").returncode == 0
     assert "run-now" in run(kept, "status", "-n", "demo", "--released").stdout
-    told = run(kept, "report", "--since", "1h", "--out", str(kept.folder / "told"))
+    told = run(kept, "report", "-n", "demo", "--since", "1h", "--out", str(kept.folder / "told"))
     assert told.returncode == 0 and "demo" in told.stdout, told.stdout + told.stderr
 
 
