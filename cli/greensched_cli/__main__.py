@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from greensched_cli import policy
+from greensched_cli import policy, report
 from greensched_cli.explain import decisions
 from greensched_cli.extras import extra_with
-from greensched_cli.ledger import report
 from greensched_cli.release import release
 from greensched_cli.simulation import bound, reproduce, scenario, simulate
 from greensched_cli.status import status
