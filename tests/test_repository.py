@@ -1,5 +1,6 @@
 """Rules of the house that no linter knows: layout, packaging, what a tracked file may hold."""
 
+import ast
 import json
 import operator
 import os
@@ -9,6 +10,9 @@ import sys
 import sysconfig
 import tomllib
 import zipfile
+from collections import Counter
+from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +92,76 @@ def test_tests_of_a_package_lie_in_folders_of_the_same_names() -> None:
         if not (ROOT / package / folder.relative_to(TESTS / Path(package).parent)).is_dir()
     ]
     assert strangers == ["tests/operator/faults"], "days of all processes together"
+    misplaced = {
+        str(path.relative_to(ROOT)): room
+        for package in PACKAGES
+        for path in TESTS.glob(f"{Path(package).parent}/**/test_*.py")
+        if (room := deeper_room(imported(path), folder_tested_in(path.parent, package)))
+    }
+    assert misplaced == {}, "the sub-package that most of its imports are from has its own folder"
+
+
+def folder_tested_in(folder: Path, package: str) -> str:
+    """Return the sub-package of the same name as a folder of tests."""
+    parts = folder.relative_to(TESTS / Path(package).parent).parts
+    return ".".join([Path(package).name, *parts])
+
+
+def imported(path: Path) -> set[str]:
+    """Return our modules that a file imports; `.__init__` ends the name of a package."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {module_of(alias.name) for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {module_of(f"{node.module}.{alias.name}") for alias in node.names}
+    return found - {""}
+
+
+@cache
+def module_of(name: str) -> str:
+    """Return the module of ours that a dotted name is or lies in; "" if it is not ours."""
+    for end in (name, name.rpartition(".")[0]):
+        path = ROOT / end.partition(".")[0].removeprefix("greensched_") / end.replace(".", "/")
+        if path.with_suffix(".py").is_file():
+            return end
+        if (path / "__init__.py").is_file():
+            return f"{end}.__init__"
+    return ""
+
+
+def deeper_room(modules: Collection[str], folder: str) -> str:
+    """Return the sub-package in which three of four modules lie that a test of a folder imports.
+
+    Modules outside the folder do not count, nor do a package's errors and worlds made for tests.
+    """
+    parts = [
+        name.removeprefix(f"{folder}.").split(".")
+        for name in modules
+        if name.startswith(f"{folder}.")
+    ]
+    counted = [each for each in parts if each[0] not in {"errors", "testing"}]
+    rooms = Counter(each[0] for each in counted if len(each) > 1)
+    room, count = max(rooms.items(), key=lambda each: each[1], default=("", 0))
+    return room if count and count >= 0.75 * len(counted) else ""
+
+
+@pytest.mark.parametrize(
+    ("modules", "room"),
+    [
+        pytest.param(["state.starts", "state.terms"], "state", id="all"),
+        pytest.param(["state.a", "state.b", "state.c", "run"], "state", id="three-of-four"),
+        pytest.param(["state.a", "state.b", "run"], "", id="two-of-three"),
+        pytest.param(["state.a", "queue.b"], "", id="two-together"),
+        pytest.param(["state.__init__", "errors"], "state", id="errors-do-not-count"),
+        pytest.param(["run"], "", id="a-module-beside"),
+        pytest.param([], "", id="none"),
+    ],
+)
+def test_a_test_belongs_where_three_of_four_modules_lie(modules: list[str], room: str) -> None:
+    elsewhere = [f"greensched_simulator.world.{name}" for name in "abcde"]
+    inside = [f"greensched_simulator.engine.{name}" for name in modules]
+    assert deeper_room([*elsewhere, *inside], "greensched_simulator.engine") == room
 
 
 def test_each_source_folder_holds_exactly_one_package_and_the_project_names_it() -> None:

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from greensched_core.errors import SignalUnavailable
 from greensched_core.metering.energy_pieces import energy_j
-from greensched_core.metering.meters import kepler, kubelet, old_kepler, scaphandre
 from greensched_core.metering.meters.catalogue import ESTIMATING, POD_METERS
 from greensched_core.metering.pod_energy import MeasuredPods, measured_pods, step_of
 from greensched_core.metering.pod_runs import PodRun
@@ -20,7 +18,6 @@ from greensched_core.power.curves import PowerCurve
 from greensched_core.state import Node
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "prometheus"
-KUBELET_PAGE = GOLDEN.parent / "kubelet/metrics-resource.prom"
 NOTHING = b'{"status":"success","data":{"resultType":"matrix","result":[]}}'
 METERS = {
     "kepler_pod_cpu_joules_total": "pods-kepler",
@@ -187,38 +184,6 @@ async def test_many_pods_are_asked_about_a_few_at_a_time(count: int) -> None:
     assert all(sum(run.uid in query for query in asked) == 1 for run in runs)
     by_meters, by_cpu_time = len(POD_METERS) - 1, 2  # that of pods, and of their containers
     assert len(asked) == (by_meters + by_cpu_time) * -(-count // 20)
-
-
-def test_a_point_in_a_name_is_no_wildcard() -> None:
-    asked = scaphandre.question([replace(RUN, name="a.b"), replace(RUN, name="c")])
-    assert 'kubernetes_pod_name=~"a[.]b|c"' in asked
-
-
-@pytest.mark.parametrize(
-    ("meter", "asked"),
-    [
-        ("kepler", kepler.question([RUN], 5.0)),
-        ("kepler-0.9", old_kepler.question([RUN], 5.0)),
-        ("scaphandre", scaphandre.question([RUN])),
-        *(("kubelet", asked) for asked in kubelet.pod_questions([RUN], 5.0)),
-    ],
-)
-def test_an_exporter_has_the_labels_that_it_is_asked_by(meter: str, asked: str) -> None:
-    (metric,) = (name for name in METERS if re.search(rf"\b{name}\b", asked))
-    is_kubelet = meter == "kubelet"
-    page = KUBELET_PAGE if is_kubelet else GOLDEN / f"pods-{meter}.prom"
-    families = text_string_to_metric_families(page.read_text())
-    series = [s.labels for family in families for s in family.samples if s.name == metric]
-    wanted = re.findall(r'(\w+)((?<!!)=~?)"([^"]*)"', asked)
-    assert any(
-        all(
-            re.fullmatch(value, labels[name]) if sign == "=~" else labels[name] == value
-            for name, sign, value in wanted
-        )
-        for labels in series
-    )
-    (by,) = re.findall(r"by \(([^)]*)\)", asked)
-    assert set(by.split(", ")) - {"id"} <= series[0].keys(), "an id is cadvisor's"
 
 
 @pytest.mark.parametrize(("length_s", "step_s"), [(0, 5), (1_200, 5), (1_201, 6), (86_400, 360)])
