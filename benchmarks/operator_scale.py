@@ -14,6 +14,7 @@ import psutil
 
 from benchmarks.bench_cluster import at_once
 from greensched_core import labels
+from greensched_core.custom_resources.policy_lookup import green_policies_in
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to_status
 from greensched_core.signals.timestamps import format_timestamp
@@ -68,8 +69,7 @@ async def _prepare(plane: ControlPlane, held: int) -> None:
             "metadata": {"name": "default"},
             "spec": {"mode": "enforce", "maxHeldSharePercent": 100},
         }  # fmt: skip
-        path = f"/apis/{labels.GROUP}/{labels.VERSION}/namespaces/{WORK}/{labels.GREEN_POLICIES}"
-        await client.create(path, msgspec.json.encode(policy))
+        await client.create(green_policies_in(WORK), msgspec.json.encode(policy))
         await _publish(client, shift_s=0.0)
         jobs = f"/apis/batch/v1/namespaces/{WORK}/jobs"
         bodies = [msgspec.json.encode(_held_job(place)) for place in range(held)]

@@ -29,7 +29,6 @@ from docs.run_folder_tables import run_folder_tables
 from docs.scenario_tables import scenario_tables
 from docs.stress_examples import stress_examples
 from greensched_core.settings import ComponentSettings
-from greensched_extender.green_policies import ONNX
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.settings import ExtenderSettings
 from greensched_operator.install_check.settings import InstallCheckSettings
@@ -38,6 +37,7 @@ from greensched_operator.ledger.tables import COLUMNS
 from greensched_operator.runtime.metrics import ControllerMetrics, ReleaserMetrics, WebhookMetrics
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.signals.metrics import SignalMetrics
+from greensched_policies.learned.model_fields import ONNX
 from greensched_policies.rules.catalogue import WHERE_RULES
 
 ROOT = Path(__file__).parent.parent

@@ -248,3 +248,15 @@ def replaces(call: ast.Call, ours: set[str]) -> bool:
         return str(target.value).startswith("greensched_")
     root = ast.unparse(target).split(".")[0]
     return root in ours
+
+
+@pytest.mark.parametrize(
+    ("written", "place"),
+    [
+        (r"/apis/\{(labels\.)?GROUP\}/\{(labels\.)?VERSION\}", "core/greensched_core/labels.py"),
+        (r"\"onnx\"", "policies/greensched_policies/learned/model_fields.py"),
+    ],
+)
+def test_what_several_components_read_is_written_once(written: str, place: str) -> None:
+    found = [path for path in SOURCES if re.search(written, path.read_text(encoding="utf-8"))]
+    assert list(map(named, found)) == [place], "take it from there"

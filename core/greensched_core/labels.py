@@ -2,6 +2,7 @@
 
 GROUP = "greensched.io"
 VERSION = "v1alpha1"
+API = f"/apis/{GROUP}/{VERSION}"  # where the API server has our custom resources
 SCHEDULER_NAME = "greensched"
 
 # Workloads (Job, Pod, pod template, CronJob): annotations that a user writes.

@@ -15,6 +15,7 @@ from prometheus_client import disable_created_metrics
 
 from greensched_core.api_paths import BOUND_AND_RUNNING, CRON_JOBS, JOBS, NODES, PODS
 from greensched_core.clock import Clock
+from greensched_core.custom_resources.policy_lookup import GREEN_POLICIES
 from greensched_core.declarations import Declarations, OwnerDeclarations, OwnerObject
 from greensched_core.errors import BadInput, TaskEnded
 from greensched_core.kubernetes_api import ApiClient
@@ -34,7 +35,7 @@ from greensched_extender.app import Health, explain_app, extender_app
 from greensched_extender.decisions import Decisions
 from greensched_extender.explain import Explanations
 from greensched_extender.gauges import Gauges, WatchesHealth
-from greensched_extender.green_policies import GREEN_POLICIES, GreenPolicies, decode_policy
+from greensched_extender.green_policies import GreenPolicies, decode_policy
 from greensched_extender.grid import OutlookCache
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.policy_choice import PolicyChoice, PolicySettings

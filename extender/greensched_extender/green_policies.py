@@ -10,18 +10,16 @@ from typing import Any, NamedTuple
 import msgspec
 import structlog
 
-from greensched_core import labels
 from greensched_core.custom_resources.policy_lookup import find_policy
 from greensched_core.errors import BadInput
 from greensched_extender.metrics import Fallback, PolicyFault
 from greensched_policies.encoding.weight_fields import WEIGHTS
 from greensched_policies.encoding.weights import Weights
+from greensched_policies.learned.model_fields import BUNDLE, ONNX, WHEN_POLICY
 
 log = structlog.get_logger()
 
-GREEN_POLICIES = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.GREEN_POLICIES}"
 SETTINGS = "the extender's settings"
-ONNX = "onnx"
 
 
 class _Meta(msgspec.Struct):
@@ -171,8 +169,11 @@ def _weights(spec: Mapping[str, Any]) -> Weights:
 
 def _bundle(spec: Mapping[str, Any]) -> str:
     """Return the ConfigMap of its bundle; "" if it names none, or not as the operator reads it."""
-    bundle = spec.get("bundle")
-    if spec.get("whenPolicy") != ONNX or not isinstance(bundle, dict):
+    when, bundle = spec.get("whenPolicy"), spec.get("bundle")
+    if when is None or bundle is None:
         return ""
-    name = bundle.get("configMapName")
-    return name if isinstance(name, str) else ""
+    try:
+        is_model = WHEN_POLICY.read(when, "spec.whenPolicy") == ONNX
+        return BUNDLE.read(bundle, "spec.bundle") if is_model else ""
+    except BadInput:
+        return ""  # the operator reports it; the weights count all the same

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import structlog
 
 from greensched_core.errors import BadInput
-from greensched_extender.green_policies import ONNX
 from greensched_extender.metrics import BundleLoad
 from greensched_policies.learned.config_map import ConfigMapObject, bundle_files, load_files
 from greensched_policies.learned.guard import NamedPolicy, WhereGuard, WhereRule
 from greensched_policies.learned.heads import WHERE
+from greensched_policies.learned.model_fields import ONNX
 
 log = structlog.get_logger()
 

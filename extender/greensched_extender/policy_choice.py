@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import structlog
 
 from greensched_core.errors import BadInput
-from greensched_extender.green_policies import ONNX
 from greensched_extender.metrics import BundleLoad, Fallback
 from greensched_extender.policy_bundles import PolicyBundles
 from greensched_policies.learned.bundle import Bundle, load_bundle
 from greensched_policies.learned.card import CARD_FILE, SHIPPED_PRIOR
 from greensched_policies.learned.guard import FallbackReason, NamedPolicy, WhereGuard, WhereRule
 from greensched_policies.learned.heads import HEADS
+from greensched_policies.learned.model_fields import ONNX
 from greensched_policies.rules.catalogue import WHERE_RULES
 
 log = structlog.get_logger()

@@ -20,7 +20,7 @@ from greensched_extender import protocol
 from greensched_extender.binding import bind
 from greensched_extender.decisions import Decisions, remember
 from greensched_extender.filtering import one_of_the_best, over_budget
-from greensched_extender.green_policies import ONNX, FollowedPolicy, GreenPolicies
+from greensched_extender.green_policies import FollowedPolicy, GreenPolicies
 from greensched_extender.grid import OutlookCache, RunOutlook
 from greensched_extender.metrics import RULE_FAILED, ExtenderMetrics, Fallback, RequestOutcome
 from greensched_extender.offered import Offered
@@ -31,6 +31,7 @@ from greensched_extender.scoring import Appraisal, ScoringAssumptions, appraise,
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.view import View
 from greensched_extender.zone_outcome import PlannedZone, ZoneOutcome
+from greensched_policies.learned.model_fields import ONNX
 
 log = structlog.get_logger()
 

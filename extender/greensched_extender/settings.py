@@ -8,6 +8,7 @@ from pydantic_settings import SettingsConfigDict
 
 from greensched_core.cluster_settings import ClusterSettings
 from greensched_core.settings import OptionalPath, Port, Positive
+from greensched_policies.learned.model_fields import ONNX
 
 MIB = 2**20
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -46,7 +47,7 @@ class ExtenderSettings(ClusterSettings):
         "may call. Probes and Prometheus then need a certificate too.",
     )
     policy: str = Field(
-        default="onnx",
+        default=ONNX,
         description="onnx for the bundle's model, or a rule's name such as least-carbon.",
     )
     bundle: OptionalPath = Field(

@@ -7,6 +7,7 @@ from typing import Any
 
 from greensched_extender.amounts import digits, scaled
 from greensched_extender.zone_outcome import ZoneOutcome
+from greensched_policies.learned.model_fields import ONNX
 
 TOO_LATE = "answered too late"  # the outcome of a pod that was bound before its decision
 Candidate = Mapping[str, Any]
@@ -24,7 +25,7 @@ _LEFT = {
     ZoneOutcome.NO_SIGNAL: "which has no fresh signal",
     ZoneOutcome.OTHER_TIME: "but for another time",
 }
-_BY_WEIGHTS = ("onnx", "weighted-cost")
+_BY_WEIGHTS = (ONNX, "weighted-cost")
 _EQUAL = 0.01  # as in scores: within 1 % of the cheapest counts as equal
 _SMALL = 0.2  # a mean below this share of the mean magnitude is no base for percentages
 _JOULES_PER_WH = 3_600.0

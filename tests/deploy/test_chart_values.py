@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from greensched_core.settings import ComponentSettings
-from greensched_extender.green_policies import ONNX
 from greensched_extender.settings import ExtenderSettings
 from greensched_operator.runtime.settings import OperatorSettings
+from greensched_policies.learned.model_fields import ONNX
 from greensched_policies.rules.catalogue import WHERE_RULES
 
 CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "greensched"

@@ -14,6 +14,7 @@ from greensched_extender.green_policies import SETTINGS, GreenPolicies, decode_p
 from greensched_extender.metrics import Fallback, PolicyFault
 from greensched_operator.objects.green_policy import parse
 from greensched_policies.encoding.weights import Weights
+from greensched_policies.learned.model_fields import ONNX
 
 World = Any
 MakePod = Callable[..., dict[str, Any]]
@@ -184,3 +185,29 @@ def test_extender_and_operator_read_the_same_weights(spec: object) -> None:
     policies, faults = policies_of(raw)
     assert policies.of("team", None).by.weights == parse(raw).weights
     assert not faults
+
+
+@pytest.mark.parametrize(
+    ("spec", "bundle"),
+    [
+        pytest.param({"whenPolicy": ONNX, "bundle": {"configMapName": "mine"}}, "mine", id="named"),
+        pytest.param({"whenPolicy": ONNX}, "", id="the-shipped-one"),
+        pytest.param({"whenPolicy": ONNX, "bundle": None}, "", id="null"),
+        pytest.param({"whenPolicy": ONNX, "bundle": {}}, "", id="without-a-name"),
+        pytest.param({"whenPolicy": ONNX, "bundle": {"configMapName": ""}}, "", id="empty"),
+        pytest.param({"whenPolicy": ONNX, "bundle": {"configMapName": 3}}, "", id="a-number"),
+        pytest.param({"whenPolicy": ONNX, "bundle": ["mine"]}, "", id="a-list"),
+        pytest.param({"whenPolicy": 3, "bundle": {"configMapName": "mine"}}, "", id="no-rule"),
+    ],
+)
+def test_extender_and_operator_read_the_same_bundle(spec: object, bundle: str) -> None:
+    raw = policy("team/default", spec)
+    policies, faults = policies_of(raw)
+    assert policies.of("team", None).by.bundle == (parse(raw).bundle_config_map or "") == bundle
+    assert not faults, "the weights count all the same"
+
+
+def test_the_bundle_of_a_rule_is_not_read() -> None:
+    spec = {"whenPolicy": "run-now", "bundle": {"configMapName": "mine"}}
+    policies, _ = policies_of(policy("team/default", spec))
+    assert policies.of("team", None).by.bundle == ""

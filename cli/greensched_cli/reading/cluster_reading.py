@@ -98,13 +98,12 @@ async def read_around(client: ApiClient, work: Work, state: OperatorState) -> Ho
 async def _surroundings(
     pieces: Pieces, works: Sequence[Work], scope: Scope, operator_namespace: str
 ) -> HoldSurroundings:
-    group = f"/apis/{labels.GROUP}/{labels.VERSION}"
     scopes = [scope]
     if scope.namespace and scope.namespace != operator_namespace:
         scopes.append(Scope(operator_namespace))
     found: list[tuple[GreenPolicy, str]] = []
     for each in scopes:
-        path = each.path(group, labels.GREEN_POLICIES)
+        path = each.path(labels.API, labels.GREEN_POLICIES)
         found += await pieces.listed(ClusterPart.POLICIES, path, _read_policy)
     crons: list[CronJob] = []
     if any(work.owner is not None and work.owner.kind == "CronJob" for work in works):

@@ -1,4 +1,4 @@
 """Custom resources: definitions of their fields, and which GreenPolicy a workload follows.
 
-Imports durations, errors and quoting only. Begin with `fields.py`.
+Imports durations, errors, labels and quoting only. Begin with `fields.py`.
 """

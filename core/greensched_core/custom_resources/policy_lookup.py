@@ -1,12 +1,24 @@
-"""Which GreenPolicy a workload follows: the one it names, its namespace's, or the cluster's."""
+"""Which GreenPolicy a workload follows: the one it names, its namespace's, or the cluster's.
+
+And where the API server has them.
+"""
 
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
+from greensched_core import labels
+
 DEFAULT_NAME = "default"  # name of the policy that a namespace, or the cluster, follows
 
+GREEN_POLICIES = f"{labels.API}/{labels.GREEN_POLICIES}"  # the path of those of all namespaces
+
 Policy = TypeVar("Policy")
+
+
+def green_policies_in(namespace: str) -> str:
+    """Return the path of the GreenPolicies of a namespace."""
+    return f"{labels.API}/namespaces/{namespace}/{labels.GREEN_POLICIES}"
 
 
 class PolicyOrigin(StrEnum):

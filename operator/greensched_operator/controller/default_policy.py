@@ -10,9 +10,9 @@ from pathlib import Path
 
 import structlog
 
+from greensched_core.custom_resources.policy_lookup import green_policies_in
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
-from greensched_core.labels import GREEN_POLICIES, GROUP, VERSION
 from greensched_core.own_pod_events import warn_by_own_pod
 from greensched_operator.objects.resource_fields import decoded_object, read_meta
 from greensched_operator.runtime.settings import OperatorSettings
@@ -39,8 +39,7 @@ class DefaultPolicy:
             name = read_meta(decoded_object(self._body)).name
         except BadInput as fault:
             raise BadInput(f"default_policy_file {file}: {fault}") from None
-        kind = f"/apis/{GROUP}/{VERSION}/namespaces/{settings.namespace}/{GREEN_POLICIES}"
-        self._path = f"{kind}/{name}"
+        self._path = f"{green_policies_in(settings.namespace)}/{name}"
         self._settings = settings
         self._client = client
         self._reported = ""  # the last refusal

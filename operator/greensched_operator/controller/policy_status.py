@@ -10,6 +10,7 @@ import structlog
 
 from greensched_core import labels
 from greensched_core.clock import Clock
+from greensched_core.custom_resources.policy_lookup import GREEN_POLICIES
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.watching import SharedSink, Sink, Watch, as_it_is
@@ -23,13 +24,12 @@ from greensched_operator.objects.green_policy import GreenPolicy, parse
 from greensched_operator.objects.job_power_profile import ParsedProfile
 from greensched_operator.objects.job_power_profile import parse as parse_profile
 from greensched_operator.objects.resource_fields import decoded_object, read_meta
-from greensched_operator.objects.watched import GREEN_POLICIES
 
 log = structlog.get_logger()
 
 Spec = TypeVar("Spec")
 
-JOB_POWER_PROFILES = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.JOB_POWER_PROFILES}"
+JOB_POWER_PROFILES = f"{labels.API}/{labels.JOB_POWER_PROFILES}"
 _PERIOD_S = 5.0  # a bundle may come after the policy that names it
 
 
@@ -107,10 +107,7 @@ class PolicyStatus:
         status = changed_status(seen.status, seen.generation, accepted, self._wall.now())
         if status is None:
             return
-        path = (
-            f"/apis/{labels.GROUP}/{labels.VERSION}/namespaces/{seen.namespace}/{plural}/"
-            f"{seen.name}/status"
-        )
+        path = f"{labels.API}/namespaces/{seen.namespace}/{plural}/{seen.name}/status"
         try:
             await self._client.patch(path, msgspec.json.encode({"status": status}))
         except ApiUnavailable as fault:

@@ -12,10 +12,9 @@ from functools import partial
 import httpx
 
 from greensched_core.clock import Clock
-from greensched_core.custom_resources.policy_lookup import DEFAULT_NAME
+from greensched_core.custom_resources.policy_lookup import DEFAULT_NAME, green_policies_in
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
-from greensched_core.labels import GREEN_POLICIES, GROUP, VERSION
 from greensched_operator.controller.default_policy import POLICY_REFUSED
 from greensched_operator.install_check.checklist import (
     CheckFailed,
@@ -28,6 +27,7 @@ from greensched_operator.install_check.checklist import (
 )
 from greensched_operator.install_check.settings import InstallCheckSettings
 from greensched_operator.install_check.trial import Trial
+from greensched_operator.objects.green_policy import fault_of, parse
 from greensched_operator.runtime.settings import OperatorSettings
 
 _POLICY_S = 15.0  # the leader creates it within seconds; Helm's timeout covers all checks together
@@ -142,9 +142,9 @@ class InstallCheck:
         wanted, namespace = self._settings.policy_mode, self._operator.namespace
         if not wanted:
             raise NotAsked("this release creates none (policy.create is false)")
-        policies = f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{GREEN_POLICIES}"
+        path = f"{green_policies_in(namespace)}/{DEFAULT_NAME}"
         deadline_s = self._clock.monotonic() + min(self._settings.limit_s, _POLICY_S)
-        while (found := await self._trial.found(f"{policies}/{DEFAULT_NAME}")) is None:
+        while (found := await self._trial.found(path)) is None:
             if self._clock.monotonic() > deadline_s:
                 raise CheckFailed(
                     f"there is no GreenPolicy {DEFAULT_NAME} in namespace {namespace}, so the"
@@ -154,8 +154,7 @@ class InstallCheck:
                     f" {self._trial.look_at('controller')}",
                 )
             await asyncio.sleep(_PAUSE_S)
-        mode = found["spec"].get("mode")
-        return f"mode {mode}" if mode == wanted else f"mode {mode}; the chart's values: {wanted}"
+        return mode_of(found, wanted)
 
     async def _rights(self) -> str:
         asked = rights(self._settings.rights)
@@ -178,3 +177,15 @@ class InstallCheck:
                 f"{self._settings.release}",
             )
         return f"all {len(asked)}"
+
+
+def mode_of(policy: object, wanted: str) -> str:
+    """Return a sentence on the mode of a GreenPolicy; raise CheckFailed if it cannot be read."""
+    found = parse(policy)
+    if fault := fault_of(found):
+        raise CheckFailed(
+            fault,
+            f"correct it: kubectl -n {found.namespace} edit greenpolicy {found.name}",
+        )
+    same = found.mode == wanted
+    return f"mode {found.mode}" + ("" if same else f"; the chart's values: {wanted}")

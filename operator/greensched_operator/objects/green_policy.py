@@ -11,7 +11,6 @@ from enum import StrEnum
 
 from greensched_core.custom_resources.fields import (
     FieldDefinition,
-    FieldKind,
     SchemaRule,
     as_read,
     custom_field,
@@ -20,21 +19,18 @@ from greensched_core.custom_resources.fields import (
     flag,
     group,
     percent,
-    plain,
     reader_of,
     word,
 )
 from greensched_core.custom_resources.policy_lookup import PolicyOrigin, find_policy
 from greensched_core.errors import BadInput
 from greensched_core.quoting import near, quoted
-from greensched_operator.objects.policy_fields import BUNDLE, CARBON_LIMIT, amount
+from greensched_operator.objects.policy_fields import CARBON_LIMIT, amount
 from greensched_operator.objects.quiet_hours import QUIET_HOURS, QuietHours, TimeSpan
 from greensched_operator.objects.resource_fields import decoded_object, read_meta
 from greensched_policies.encoding.weight_fields import WEIGHTS
 from greensched_policies.encoding.weights import Weights
-from greensched_policies.rules.names import WHEN_NAMES
-
-ONNX = "onnx"
+from greensched_policies.learned.model_fields import BUNDLE, ONNX, WHEN_POLICY
 
 Policies = Mapping[tuple[str, str], "GreenPolicy"]  # by namespace and name
 
@@ -116,27 +112,6 @@ class PauseLimits:
         "Shortest suspension, unless the deadline demands an earlier start.",
         default="15m",
     )
-
-
-def _when_policy(raw: object, where: str) -> str:
-    name = plain(str, raw, where)
-    if name not in (known := (ONNX, *WHEN_NAMES)):
-        raise BadInput(f"{where}: {quoted(name)} is none of {', '.join(known)}")
-    return name
-
-
-_WHEN_POLICY = FieldKind(
-    _when_policy,
-    {"type": "string", "maxLength": 63},
-    "name",
-    (
-        SchemaRule(
-            f"self in {[ONNX, *WHEN_NAMES]}",
-            f"whenPolicy is not known; choose {ONNX} or one of these rules: "
-            + ", ".join(WHEN_NAMES),
-        ),
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +245,7 @@ class GreenPolicy:
     )
     when_policy: str = custom_field(
         "whenPolicy",
-        _WHEN_POLICY,
+        WHEN_POLICY,
         f"The rule that chooses the start, or `{ONNX}` for a model.",
         default="planned-window",
     )
@@ -296,8 +271,8 @@ SPEC = FieldDefinition(
         GreenPolicy,
         as_read,
         SchemaRule(
-            "!has(self.bundle) || (has(self.whenPolicy) && self.whenPolicy == 'onnx')",
-            "bundle is read only with whenPolicy: onnx; set whenPolicy: onnx or remove bundle",
+            f"!has(self.bundle) || (has(self.whenPolicy) && self.whenPolicy == '{ONNX}')",
+            f"bundle is read only with whenPolicy: {ONNX}; set whenPolicy: {ONNX} or remove bundle",
             ".bundle",
         ),
     ),
@@ -339,7 +314,7 @@ def resolve(
     """
     found = find_policy(policies, namespace, name, operator_namespace)
     policy = found.policy or BUILT_IN
-    fault = _fault_of(policy)
+    fault = fault_of(policy)
     if not found.is_named_missing:
         return Resolved(policy, found.origin, fault)
     wanted, places = (name or "").strip(), sorted({namespace, operator_namespace})
@@ -351,7 +326,8 @@ def resolve(
     return Resolved(policy, found.origin, f"{missing}; {fault}" if fault else missing)
 
 
-def _fault_of(policy: GreenPolicy) -> str | None:
+def fault_of(policy: GreenPolicy) -> str | None:
+    """Return why a policy cannot be followed; None if it can."""
     if not policy.faults:
         return None
     return f"{policy.title} cannot be followed, so nothing is held: {'; '.join(policy.faults)}"

@@ -1,16 +1,6 @@
-"""Kinds of some fields of a GreenPolicy: carbon limit, budget amounts, and a bundle."""
+"""Kinds of some fields of a GreenPolicy: carbon limit and budget amounts."""
 
-from dataclasses import dataclass
-
-from greensched_core.custom_resources.fields import (
-    FieldKind,
-    SchemaRule,
-    custom_field,
-    group,
-    number,
-    plain,
-    text,
-)
+from greensched_core.custom_resources.fields import FieldKind, SchemaRule, number, plain
 from greensched_core.errors import BadInput
 from greensched_core.quoting import quoted
 from greensched_policies.encoding.weights import NO_CARBON_LIMIT, NOT_ABOVE_NOW
@@ -55,40 +45,3 @@ def amount(unit: str) -> FieldKind[float]:
     """Return the kind of a budget's amounts."""
     message = "a budget cannot be negative; leave it out to set no limit"
     return number(MOST_AMOUNT, unit, SchemaRule("self >= 0.0", message))
-
-
-@dataclass(frozen=True, slots=True)
-class BundleFields:
-    """The place of the model for whenPolicy onnx."""
-
-    config_map: str = custom_field(
-        "configMapName",
-        text(
-            253,
-            "name",
-            SchemaRule(
-                "self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')",
-                "configMapName must be the name of a ConfigMap, lower case letters, digits, '-' "
-                "and '.'",
-            ),
-        ),
-        "The ConfigMap in the operator's namespace with the bundle. A model runs within the "
-        "operator, so only users who may write in that namespace can add one.",
-        needed="configMapName is missing",
-    )
-
-
-def _bundle(found: BundleFields, where: str) -> str:
-    if not found.config_map:
-        raise BadInput(f"{where}: configMapName is missing")
-    return found.config_map
-
-
-BUNDLE = group(
-    BundleFields,
-    _bundle,
-    SchemaRule(
-        "has(self.configMapName)",
-        "a bundle needs configMapName, the ConfigMap in the operator's namespace that holds it",
-    ),
-)

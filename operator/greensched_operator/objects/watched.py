@@ -5,11 +5,9 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from greensched_core import labels
 from greensched_operator.objects.green_policy import GreenPolicy, parse
 from greensched_operator.objects.workloads import Meta
 
-GREEN_POLICIES = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.GREEN_POLICIES}"
 # While this ConfigMap exists in the operator's namespace, all held work is released and none held.
 EMERGENCY = "greensched-emergency-release"
 

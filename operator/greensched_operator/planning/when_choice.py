@@ -9,12 +9,13 @@ import structlog
 
 from greensched_core.errors import BadInput
 from greensched_operator.holding.judging import MayWait
-from greensched_operator.objects.green_policy import BUILT_IN, ONNX, GreenPolicy
+from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy
 from greensched_policies.costs.cost import WorkloadColumns
 from greensched_policies.learned.bundle import Bundle, load_bundle
 from greensched_policies.learned.card import SHIPPED_PRIOR, BundleError
 from greensched_policies.learned.config_map import ConfigMapObject, bundle_files, load_files
 from greensched_policies.learned.guard import FallbackReason
+from greensched_policies.learned.model_fields import ONNX
 from greensched_policies.learned.when_head import GuardedWhen
 from greensched_policies.rules.catalogue import WHEN_RULES, WhenPolicy
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import yaml
 
 from greensched_core.errors import BadInput
-from greensched_operator.objects.green_policy import ONNX, GreenPolicy, Mode, parse
+from greensched_operator.objects.green_policy import GreenPolicy, Mode, parse
+from greensched_policies.learned.model_fields import ONNX
 
 KIND = "GreenPolicy"
 

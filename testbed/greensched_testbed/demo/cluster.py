@@ -18,6 +18,7 @@ from greensched_core import labels
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to_status
+from greensched_core.signals.watched import GRID_SIGNALS
 from greensched_simulator.formats.synthetic_grid import SLOT_S, SyntheticSlot
 from greensched_testbed.chart import RELEASE, chart_folder, given_by_chart
 from greensched_testbed.controlplane import ControlPlane
@@ -28,7 +29,6 @@ CURRENCY = "EUR"
 EXPLAIN_PORT = 8889  # on the extender's pods, the chart's default
 EXTENDER = "extender"
 SECOND_SCHEDULER = "greensched-scheduler"
-_SIGNALS = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.GRID_SIGNALS}"
 _READY_TIMEOUT_S = 60.0
 
 
@@ -162,13 +162,13 @@ async def publish_grid(
     for zone, slots in grid.items():
         name = object_name(zone)
         try:
-            await client.get(f"{_SIGNALS}/{name}")
+            await client.get(f"{GRID_SIGNALS}/{name}")
         except ApiUnavailable as fault:
             if fault.status != 404:
                 raise
-            await client.create(_SIGNALS, msgspec.json.encode(_signal(name, zone)))
+            await client.create(GRID_SIGNALS, msgspec.json.encode(_signal(name, zone)))
         status = to_status(_forecast(zone, slots, starts_at, wall_s_per_workload_s, observed_at))
-        await client.patch(f"{_SIGNALS}/{name}/status", msgspec.json.encode({"status": status}))
+        await client.patch(f"{GRID_SIGNALS}/{name}/status", msgspec.json.encode({"status": status}))
 
 
 def _signal(name: str, zone: str) -> dict[str, object]:

@@ -2,7 +2,9 @@
 
 import pytest
 
+from greensched_operator.install_check.check import mode_of
 from greensched_operator.install_check.checklist import (
+    CheckFailed,
     CheckOutcome,
     Finding,
     Grant,
@@ -81,3 +83,23 @@ def test_what_is_tried_opts_in_asks_for_next_to_nothing_and_may_wait() -> None:
     assert (spec["schedulerName"], spec["containers"][0]["image"]) == ("green", "image")
     assert spec["containers"][0]["resources"]["requests"] == {"cpu": "10m", "memory": "16Mi"}
     assert job["metadata"]["annotations"]["greensched.io/deadline"] == "6h"
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        pytest.param({"mode": "enforce"}, "mode enforce", id="as-wanted"),
+        pytest.param({"mode": "off"}, "mode off; the chart's values: enforce", id="another"),
+        pytest.param({}, "mode shadow; the chart's values: enforce", id="the-default"),
+        pytest.param(None, "mode shadow; the chart's values: enforce", id="without-a-spec"),
+    ],
+)
+def test_the_mode_of_the_policy_is_that_of_the_operator(spec: object, told: str) -> None:
+    assert mode_of({"metadata": {"name": "default"}, "spec": spec}, "enforce") == told
+
+
+def test_a_policy_that_cannot_be_read_fails_the_check_and_says_which_field() -> None:
+    policy = {"metadata": {"name": "default", "namespace": "green"}, "spec": {"mode": "on"}}
+    with pytest.raises(CheckFailed, match="nothing is held: spec.mode: 'on' is none of") as failed:
+        mode_of(policy, "enforce")
+    assert failed.value.advice == "correct it: kubectl -n green edit greenpolicy default"

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_operator.objects.green_policy import (
     BUILT_IN,
-    ONNX,
     Budget,
     BudgetPeriod,
     GreenPolicy,
@@ -23,6 +22,7 @@ from greensched_operator.objects.green_policy import (
     parse,
 )
 from greensched_policies.encoding.weights import NO_CARBON_LIMIT, NOT_ABOVE_NOW, Weights
+from greensched_policies.learned.model_fields import ONNX
 from greensched_policies.rules.catalogue import WHEN_RULES
 
 ROOT = Path(__file__).parents[3]
