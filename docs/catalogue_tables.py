@@ -2,12 +2,12 @@
 
 import inspect
 import re
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, cast
 
 import msgspec
 
-from docs.markdown import row, table, with_table
+from docs.markdown import table, with_table
 from greensched_core.metering.meters.catalogue import NODE_METERS, POD_METERS
 from greensched_operator.providers.catalogue import BY_NAME, Provider
 from greensched_operator.providers.secret_keys import LoginRef, TokenRef
@@ -22,41 +22,78 @@ from greensched_policies.rules.catalogue import (
 from greensched_simulator.formats.traces import FORMATS
 from greensched_simulator.policy import QUEUES
 
-_TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 _SHAPE = re.compile(r",? \[B,\w+\]")
+_SOURCE = re.compile(r"^Source: (.*?)\.?$", re.MULTILINE)
+_SENTENCE = re.compile(r"(.*?)\.(?:\s|$)", re.DOTALL)
+
+
+class _Discipline(NamedTuple):
+    """Which job may pass one that finds no room; and what the order's rule does not say."""
+
+    passing: str
+    source: str = ""
+    order: str = ""
+
+
+_DISCIPLINES = {
+    "oldest-fit": _Discipline("any that fits", "kube-scheduler", "when the start came due"),
+    "any-fit": _Discipline("any that fits"),
+    "strict-order": _Discipline("none"),
+    "easy": _Discipline(
+        "any that is not expected to delay the first one", "Lifka (EASY), JSSPP 1995"
+    ),
+    "provisioned": _Discipline(
+        "none; and no job starts beyond the quota of cores that applies at that moment",
+        "Lechowicz et al. (CAP), arXiv 2502.09717",
+    ),
+    "together": _Discipline(
+        "any that fits; all are placed together", "Hu, de Laat and Zhao (ECSched), FGCS 2020"
+    ),
+}
 
 
 def policies_page(page: str) -> str:
-    """Return docs/policies.md with a row for each rule; existing rows stay unchanged."""
-    queues = {name: ORDER_RULES[queue.order] for name, queue in QUEUES.items()}
-    page = _with_rows(page, "Order", queues, "any that fits", "")
-    page = _with_rows(page, "Rules", WHERE_RULES, "")
-    page = _with_rows(page, "When", WHEN_RULES, "")
-    page = _with_rows(page, "Sleep", SLEEP_RULES, "")
-    page = _with_rows(page, "Cap", CAP_RULES, "")
-    return _with_rows(page, "Pause", PAUSE_RULES, "")
+    """Return docs/policies.md with the tables of rules, and of the simulator's queues."""
+    for name, column, rules in (
+        ("where rules", "relative cost", WHERE_RULES),
+        ("when rules", "cost of each start", WHEN_RULES),
+        ("sleep rules", "stays awake for", SLEEP_RULES),
+        ("cap rules", "cost of each power cap", CAP_RULES),
+        ("pause rules", "cost of resuming", PAUSE_RULES),
+    ):
+        page = with_table(page, name, table(("name", column, "source"), rule_rows(rules)))
+    head = (
+        "queue",
+        "order, the least first",
+        "which job may pass one that finds no room",
+        "source",
+    )
+    return with_table(page, "queues", table(head, _queue_rows()))
 
 
-def _with_rows(page: str, heading: str, rules: Mapping[str, object], *rest: str) -> str:
-    """Return a page with rows for the rules that the first table below a heading lacks."""
-    before, mark, after = page.partition(f"# {heading}\n")
-    found = _TABLE.search(after)
-    if found is None:
-        raise ValueError(f"no table below {heading}")
-    first_cells = " ".join(line.split("|")[1] for line in found[0].splitlines())
-    known = re.findall(r"`([^`]+)`", first_cells)
-    new = [
-        row((f"`{name}`", _what_it_returns(rule), *rest)) + "\n"
-        for name, rule in rules.items()
-        if name not in known
-    ]
-    return f"{before}{mark}{after[: found.end()]}{''.join(new)}{after[found.end() :]}"
+def rule_rows(rules: Mapping[str, object]) -> Iterator[tuple[str, str, str]]:
+    """Return name, result and source of each rule, by its docstring."""
+    return ((f"`{name}`", result_of(rule), source_of(rule)) for name, rule in rules.items())
 
 
-def _what_it_returns(rule: object) -> str:
-    """Return the first sentence of a rule's docstring, without arrays' shapes."""
-    sentence = (inspect.getdoc(rule) or "").partition("\n\n")[0].removesuffix(".")
-    return _SHAPE.sub("", sentence.removeprefix("Return "))
+def _queue_rows() -> Iterator[tuple[str, ...]]:
+    for name, queue in QUEUES.items():
+        rule, discipline = ORDER_RULES[queue.order], _DISCIPLINES[queue.discipline]
+        order = discipline.order or result_of(rule)
+        yield f"`{name}`", order, discipline.passing, discipline.source or source_of(rule)
+
+
+def result_of(rule: object) -> str:
+    """Return the first sentence of a rule's docstring, without `Return` and arrays' shapes."""
+    text = inspect.getdoc(rule) or ""
+    sentence = _SENTENCE.match(text)
+    return _SHAPE.sub("", (sentence[1] if sentence else text).removeprefix("Return "))
+
+
+def source_of(rule: object) -> str:
+    """Return what follows `Source:` in a rule's docstring; without it, the rule is ours."""
+    found = _SOURCE.search(inspect.getdoc(rule) or "")
+    return found[1] if found else "this project"
 
 
 def traces_page(page: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from docs.build_site import navigation
+from docs.catalogue_tables import policies_page, rule_rows
 from greensched_extender.metrics import ExtenderMetrics
 from tests.repository_files import ROOT, files_of_the_repository
 
@@ -101,6 +102,30 @@ def test_tables_made_from_the_code_are_fresh() -> None:
     command = [sys.executable, "-m", "docs.generate_tables", "--check"]
     checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert checked.returncode == 0, checked.stderr
+
+
+def test_a_row_of_a_rule_that_is_gone_goes_and_what_is_rewritten_by_hand_too() -> None:
+    page = (ROOT / "docs/policies.md").read_text(encoding="utf-8")
+    (row,) = re.findall(r"^\| `bin-pack` .*\n", page, re.MULTILINE)
+    by_hand = page.replace(row, "| `bin-pack` | the fullest | nobody |\n| `gone` | what | was |\n")
+    assert policies_page(by_hand) == page
+
+
+@pytest.mark.parametrize(
+    ("says", "result", "source"),
+    [
+        ("Return the cost, [B,N].", "the cost", "this project"),
+        ("Return 1.5 of it, [B,S]: so. More.\n\nSource: A, B 2001.", "1.5 of it: so", "A, B 2001"),
+        ("Return the [B,L]\ncost.\n\nSource: theirs", "the\ncost", "theirs"),
+    ],
+)
+def test_a_row_of_a_rule_is_its_first_sentence_and_its_source(
+    says: str, result: str, source: str
+) -> None:
+    def rule() -> None: ...
+
+    rule.__doc__ = says
+    assert list(rule_rows({"a": rule})) == [("`a`", result, source)]
 
 
 def test_no_metric_has_a_series_per_pod_or_node() -> None:

@@ -96,6 +96,8 @@ def test_the_examples_keep_format_types_layers_and_the_rules_of_the_house(scratc
         (f"{CRDS}/gridsignals.yaml", "enum: [at, de]"),
         ("docs/policies.md", "| `sleep-after-1h` | an hour for each node that saves watts"),
         ("docs/policies.md", "| `smallest-first` | the requested cores | any that fits |"),
+        ("docs/policies.md", "candidate's relative energy | Beloglazov et al., FGCS 2012 |"),
+        ("docs/policies.md", "each start | this project |"),
         ("docs/signals.md", "| `awattar` | price | Day-ahead prices of Germany or Austria"),
         ("docs/metrics.md", "`provider`: awattar, "),
         ("docs/power.md", "| 1 | `ipmi` | IPMI: `ipmi_dcmi_power_consumption_watts`"),

@@ -23,7 +23,7 @@ from greensched_policies.rules.order import (
     unicep,
     wfp3,
 )
-from greensched_policies.rules.pause import pause_freely, pause_if_worth, run_through
+from greensched_policies.rules.pause import pause_freely, pause_if_worth, run_through, scale_freely
 from greensched_policies.rules.sleep import (
     sleep_after_10m,
     sleep_at_break_even,
@@ -143,7 +143,7 @@ PAUSE_RULES: dict[str, PausePolicy] = {
     "pause-freely": pause_freely,
     "pause-if-worth": pause_if_worth,
     "run-through": run_through,
-    "scale-freely": pause_freely,  # also in SCALE_RULES
+    "scale-freely": scale_freely,  # also in SCALE_RULES
 }
 
 # Pause rules that also change the number of workers of elastic work: see `scaling`.

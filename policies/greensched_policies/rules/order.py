@@ -10,9 +10,11 @@ from greensched_policies.encoding.queue_columns import QueueColumns
 
 
 def first_come(queue: QueueColumns) -> Floats:
-    """Return the time of arrival, [B,Q] (FCFS).
+    """Return the time of arrival, [B,Q].
 
-    The baseline of parallel job scheduling (Feitelson, Rudolph and Schwiegelshohn, JSSPP 2004).
+    First come, first served: the baseline of parallel job scheduling.
+
+    Source: Feitelson, Rudolph and Schwiegelshohn, JSSPP 2004.
     """
     return queue.submit_s.copy()
 
@@ -22,6 +24,8 @@ def shortest_first(queue: QueueColumns) -> Floats:
 
     Smith, "Various optimizers for single-stage production", Naval Research Logistics Quarterly 3,
     1956.
+
+    Source: Smith, Naval Research Logistics Quarterly 1956.
     """
     return queue.estimate_s.copy()
 
@@ -31,6 +35,8 @@ def longest_first(queue: QueueColumns) -> Floats:
 
     Graham, "Bounds on multiprocessing timing anomalies", SIAM J. Applied Mathematics 17(2), 1969
     (LPT).
+
+    Source: Graham (LPT), SIAM J. Appl. Math. 1969.
     """
     return -queue.estimate_s
 
@@ -40,6 +46,8 @@ def wfp3(queue: QueueColumns) -> Floats:
 
     WFP3 of Tang et al., "Fault-aware, utility-based job scheduling on Blue Gene/P systems", IEEE
     Cluster 2009.
+
+    Source: Tang et al., IEEE Cluster 2009.
     """
     cores = np.maximum(queue.cpu_cores, 1.0)
     return -((queue.wait_s / queue.estimate_s) ** 3.0) * cores
@@ -50,6 +58,8 @@ def unicep(queue: QueueColumns) -> Floats:
 
     UNICEP of Tang et al., "Fault-aware, utility-based job scheduling on Blue Gene/P systems", IEEE
     Cluster 2009.
+
+    Source: Tang et al., IEEE Cluster 2009.
     """
     cores = np.maximum(queue.cpu_cores, 2.0)
     return -queue.wait_s / (np.log2(cores) * queue.estimate_s)
@@ -62,24 +72,36 @@ def unicep(queue: QueueColumns) -> Floats:
 
 
 def f1(queue: QueueColumns) -> Floats:
-    """Return log10(runtime) · cores + 870 · log10(arrival), [B,Q]."""
+    """Return log10(runtime) · cores + 870 · log10(arrival), [B,Q].
+
+    Source: Carastan-Santos and de Camargo, SC 2017.
+    """
     cores = np.maximum(queue.cpu_cores, 1.0)
     return np.log10(queue.estimate_s) * cores + 870.0 * np.log10(queue.submit_s)
 
 
 def f2(queue: QueueColumns) -> Floats:
-    """Return √runtime · cores + 25600 · log10(arrival), [B,Q]."""
+    """Return √runtime · cores + 25600 · log10(arrival), [B,Q].
+
+    Source: Carastan-Santos and de Camargo, SC 2017.
+    """
     cores = np.maximum(queue.cpu_cores, 1.0)
     return np.sqrt(queue.estimate_s) * cores + 25_600.0 * np.log10(queue.submit_s)
 
 
 def f3(queue: QueueColumns) -> Floats:
-    """Return runtime · cores + 6.86e6 · log10(arrival), [B,Q]."""
+    """Return runtime · cores + 6.86e6 · log10(arrival), [B,Q].
+
+    Source: Carastan-Santos and de Camargo, SC 2017.
+    """
     cores = np.maximum(queue.cpu_cores, 1.0)
     return queue.estimate_s * cores + 6.86e6 * np.log10(queue.submit_s)
 
 
 def f4(queue: QueueColumns) -> Floats:
-    """Return runtime · √cores + 530000 · log10(arrival), [B,Q]."""
+    """Return runtime · √cores + 530000 · log10(arrival), [B,Q].
+
+    Source: Carastan-Santos and de Camargo, SC 2017.
+    """
     cores = np.maximum(queue.cpu_cores, 1.0)
     return queue.estimate_s * np.sqrt(cores) + 530_000.0 * np.log10(queue.submit_s)

@@ -11,7 +11,10 @@ from greensched_policies.costs.pausing import PauseColumns
 
 
 def run_through(work: PauseColumns) -> Floats:
-    """Return infinity for each workload, [B,N]. What clusters without checkpoints do."""
+    """Return infinity for each workload, [B,N].
+
+    Source: work without checkpoints.
+    """
     return np.full(work.restart_s.shape, np.inf)
 
 
@@ -20,6 +23,18 @@ def pause_freely(work: PauseColumns) -> Floats:
 
     The interruptible workloads of Wiesner et al., "Let's Wait Awhile", Middleware 2021, and of the
     suspend-resume policies that GAIA (Hanafy et al., ASPLOS 2024) compares with.
+
+    Source: Wiesner et al. (Let's Wait Awhile), Middleware 2021.
+    """
+    return np.zeros(work.restart_s.shape)
+
+
+def scale_freely(work: PauseColumns) -> Floats:
+    """Return 0 for each workload, [B,N]; elastic work also has more or fewer workers.
+
+    The catalogue also names it in SCALE_RULES.
+
+    Source: Hanafy et al. (CarbonScaler), 2023.
     """
     return np.zeros(work.restart_s.shape)
 
@@ -31,5 +46,7 @@ def pause_if_worth(work: PauseColumns) -> Floats:
     rules whose cost is one of running: windows, not thresholds. Startup draws at most as much power
     as work: Opitz's thesis measured 7.5 % more energy for one checkpoint and resume of a
     training of two minutes.
+
+    Source: this project.
     """
     return work.restart_s / work.slot_s

@@ -12,7 +12,10 @@ LONG_S = 3600.0
 
 
 def run_now(slots: SlotColumns) -> Floats:
-    """Return the wait of each start, [B,S]: the first costs nothing. What clusters do today."""
+    """Return the wait of each start, [B,S]: the first costs nothing.
+
+    Source: what clusters do today.
+    """
     return slots.wait_s.copy()
 
 
@@ -21,6 +24,8 @@ def lowest_slot(slots: SlotColumns) -> Floats:
 
     Lowest-Slot of Hanafy et al., "Going Green for Less Green: Optimizing the Cost of Reducing Cloud
     Carbon Emissions" (GAIA), ASPLOS 2024. It ignores how long the workload runs.
+
+    Source: Hanafy et al. (GAIA), ASPLOS 2024.
     """
     return slots.carbon_at_start.copy()
 
@@ -30,12 +35,17 @@ def lowest_window(slots: SlotColumns) -> Floats:
 
     Lowest-Window of Hanafy et al., GAIA, ASPLOS 2024; Wiesner et al., "Let's Wait Awhile",
     Middleware 2021, call it non-interruptible.
+
+    Source: GAIA; Wiesner et al. (Let's Wait Awhile), Middleware 2021.
     """
     return slots.carbon_over_run.copy()
 
 
 def cheapest_window(slots: SlotColumns) -> Floats:
-    """Return the weighted relative cost of the run from each start, [B,S]; the `when` prior."""
+    """Return the weighted relative cost of the run from each start, [B,S]: of money and carbon.
+
+    Source: this project's reward.
+    """
     return slots.weighted_over_run.copy()
 
 
@@ -44,16 +54,20 @@ def planned_window(slots: SlotColumns) -> Floats:
 
     Lowest-Window assumes unlimited capacity: all work that may wait starts in the same clean hour,
     finds no room there and ends late. This rule respects earlier plans.
+
+    Source: this project.
     """
     weighted = slots.weighted_over_run
     return with_overload(weighted, slots.busiest_over_run, spread_of(weighted))
 
 
 def carbon_time(slots: SlotColumns) -> Floats:
-    """Return the negative saving per second from now to the finish, [B,S]; now is 0.
+    """Return the negative saving of carbon per second from now to the finish, [B,S]; now is 0.
 
     Carbon-Time of Hanafy et al., GAIA, ASPLOS 2024: the greatest (C(now) − C(start)) over
     (wait + runtime), C being the carbon of the whole run.
+
+    Source: GAIA.
     """
     saved = (slots.carbon_over_run[:, :1] - slots.carbon_over_run) * slots.runtime_s
     return -saved / (slots.wait_s + slots.runtime_s)
@@ -65,6 +79,8 @@ def clean_threshold(slots: SlotColumns) -> Floats:
     The threshold of Souza et al., "Ecovisor", ASPLOS 2023: it decides the start, and every slot of
     work that may be suspended. GAIA's artifact takes the percentile over the day after arrival;
     this rule takes that of the candidate starts, so that one of them is always clean enough.
+
+    Source: Souza et al. (Ecovisor), ASPLOS 2023.
     """
     return wait_until_low(slots.wait_s, slots.carbon_at_start)
 
@@ -73,6 +89,8 @@ def price_threshold(slots: SlotColumns) -> Floats:
     """Return the wait, [B,S], raised where the price at the start is above its 30th percentile.
 
     As `clean_threshold`: Ecovisor's threshold without suspension, applied to the price.
+
+    Source: Ecovisor, by price.
     """
     return wait_until_low(slots.wait_s, slots.price_at_start)
 

@@ -41,6 +41,8 @@ def first_fit(
 
     First fit of Garey, Graham and Ullman, "Worst-case analysis of memory allocation algorithms",
     STOC 1972: all candidates have room, so the first one is the first fit.
+
+    Source: Garey, Graham and Ullman, STOC 1972.
     """
     batch, count = nodes.shape[0], nodes.shape[1]
     relative_cost = np.empty((batch, count), dtype=np.float32)
@@ -51,11 +53,13 @@ def first_fit(
 def fastest(
     nodes: npt.NDArray[np.float32], context: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Return each candidate's relative expected runtime, [B,N].
+    """Return each candidate's relative expected runtime, [B,N]: the earliest end is best.
 
     Minimum completion time (MCT) of Maheswaran et al., "Dynamic matching and scheduling of a class
     of independent tasks onto heterogeneous computing systems", HCW 1999. Candidates have room
     now, so completion takes just the runtime.
+
+    Source: Maheswaran et al. (MCT), HCW 1999.
     """
     return nodes[:, :, SLOWDOWN].copy()
 
@@ -63,11 +67,13 @@ def fastest(
 def least_energy(
     nodes: npt.NDArray[np.float32], context: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Return each candidate's relative energy, [B,N].
+    """Return each candidate's relative energy, [B,N]: the joules that the workload adds.
 
     The least increase of power, as in the power-aware best fit decreasing of Beloglazov,
     Abawajy and Buyya, "Energy-aware resource allocation heuristics", FGCS 28(5), 2012; times
     the runtime on the candidate, so that a slow node does not look frugal.
+
+    Source: Beloglazov et al., FGCS 2012.
     """
     return nodes[:, :, ENERGY].copy()
 
@@ -79,6 +85,8 @@ def least_cost(
 
     The choice of sites by price follows Qureshi et al., "Cutting the Electric Bill for
     Internet-Scale Systems", SIGCOMM 2009.
+
+    Source: Qureshi et al., SIGCOMM 2009.
     """
     return nodes[:, :, COST].copy()
 
@@ -91,6 +99,8 @@ def least_carbon(
     Marginal energy times the zone's carbon intensity, as low-carbon Kubernetes schedulers do
     by region (James and Schien, "A Low Carbon Kubernetes Scheduler", ICT4S 2019), here also
     by the joules that the workload adds.
+
+    Source: James and Schien, ICT4S 2019.
     """
     return nodes[:, :, CARBON].copy()
 
@@ -102,6 +112,8 @@ def bin_pack(
 
     kube-scheduler's NodeResourcesFit with strategy MostAllocated (CPU and memory, weight 1
     each), on expected utilisation instead of requested CPU. The energy-only baseline.
+
+    Source: kube-scheduler, MostAllocated.
     """
     fullness = nodes[:, :, CPU_AFTER] + nodes[:, :, MEMORY_AFTER]
     return np.float32(1.5) - np.float32(0.5) * fullness
@@ -114,6 +126,8 @@ def spread(
 
     kube-scheduler's NodeResourcesFit with its default strategy LeastAllocated (CPU and
     memory, weight 1 each), on expected utilisation instead of requested CPU.
+
+    Source: kube-scheduler, LeastAllocated.
     """
     fullness = nodes[:, :, CPU_AFTER] + nodes[:, :, MEMORY_AFTER]
     return np.float32(0.5) + np.float32(0.5) * fullness
@@ -129,6 +143,8 @@ def kubernetes_default(
     NodeResourcesBalancedAllocation since v1.36 (kubernetes#135573): 0.75 plus half of
     |cpu − memory| / 2 before minus the same after. Upstream takes requested CPU and rounds to
     hundredths; this rule takes expected utilisation without rounding. Neither scores GPUs.
+
+    Source: kube-scheduler v1.36, LeastAllocated and BalancedAllocation.
     """
     share = context[:, MEMORY_SHARE].copy().reshape((-1, 1))
     asked = share / np.maximum(nodes[:, :, MEMORY_SIZE], np.float32(1e-6))
@@ -148,6 +164,8 @@ def carbon_threshold(
     A zone is dirty when its carbon intensity over the run is above the candidates' mean. The
     threshold policy of Souza et al., "Ecovisor", ASPLOS 2023, which pauses work above a carbon
     threshold, applied to places instead of times. Without carbon data no zone is dirty.
+
+    Source: Souza et al. (Ecovisor), ASPLOS 2023.
     """
     energy = nodes[:, :, ENERGY]
     is_dirty = nodes[:, :, ZONE_CARBON] > np.float32(DIRTY * 1.0001)  # float32 of the mean
@@ -164,6 +182,8 @@ def weighted_cost(
 
     The reward of training and reports, r = −(w_cost·cost + w_carbon·carbon + w_perf·penalty),
     for one placement and relative to its candidates: about 1 for an average candidate.
+
+    Source: this project's reward.
     """
     relative_cost = np.empty(nodes.shape[:2], dtype=np.float32)
     for row in range(nodes.shape[0]):
@@ -189,6 +209,8 @@ def keids(
     context's weights. Interference is not measured here: it is the mean share of CPU and memory
     that other work holds, since containers contend for these. EcoKube (TDIS 2026) also sums, but
     carbon, runtime and queueing.
+
+    Source: Kaur et al. (KEIDS), IEEE IoT Journal 2020.
     """
     share = context[:, MEMORY_SHARE].copy().reshape((-1, 1))
     asked = share / np.maximum(nodes[:, :, MEMORY_SIZE], np.float32(1e-6))
@@ -201,12 +223,14 @@ def keids(
 def tetris(
     nodes: npt.NDArray[np.float32], context: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Return the negative alignment, [B,N], within −3 … 0.
+    """Return the negative alignment of request and free resources, [B,N], within −3 … 0.
 
     Grandl et al., "Multi-resource packing for cluster schedulers" (Tetris), SIGCOMM 2014: the dot
     product of demand and free capacity before, both over the node's capacity; here of CPU, memory
     and GPUs, without disks and network. Memory and GPUs are requests. CPU is expected use, as in
     the paper, and is understated where the node's load reaches its cores.
+
+    Source: Grandl et al. (Tetris), SIGCOMM 2014.
     """
     bytes_share = context[:, MEMORY_SHARE].copy().reshape((-1, 1))
     memory = bytes_share / np.maximum(nodes[:, :, MEMORY_SIZE], np.float32(1e-6))
@@ -230,6 +254,8 @@ def topsis(
     minimised, weighted by the context, each criterion scaled to unit length per decision. The
     baseline of energy-aware Kubernetes schedulers such as EcoKube (TDIS 2026). Candidates
     that do not differ in any weighted criterion all get 1.
+
+    Source: Hwang and Yoon, 1981.
     """
     relative_cost = np.ones(nodes.shape[:2], dtype=np.float32)
     for row in range(nodes.shape[0]):
