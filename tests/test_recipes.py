@@ -21,6 +21,7 @@ WHATEVER_IS_NAMED = [
     "tests/policies/rules/test_sleep_rules.py",
     "tests/policies/rules/test_when_rules.py",
     "tests/operator/providers/test_own_providers.py",
+    "tests/operator/providers/test_provider_garbage.py",
     "tests/core/metering/test_power_measured.py",
     "tests/core/metering/test_pod_energy.py",
     "tests/simulator/formats/test_traces.py",
@@ -95,9 +96,9 @@ def test_the_examples_keep_format_types_layers_and_the_rules_of_the_house(scratc
         (f"{CRDS}/gridsignals.yaml", "has(self.awattar)"),
         (f"{CRDS}/gridsignals.yaml", "enum: [at, de]"),
         ("docs/policies.md", "| `sleep-after-1h` | an hour for each node that saves watts"),
-        ("docs/policies.md", "| `smallest-first` | the requested cores | any that fits |"),
         ("docs/policies.md", "candidate's relative energy | Beloglazov et al., FGCS 2012 |"),
         ("docs/policies.md", "each start | this project |"),
+        ("docs/policies.md", "| `smallest-first` | the requested cores | any that fits |"),
         ("docs/signals.md", "| `awattar` | price | Day-ahead prices of Germany or Austria"),
         ("docs/metrics.md", "`provider`: awattar, "),
         ("docs/power.md", "| 1 | `ipmi` | IPMI: `ipmi_dcmi_power_consumption_watts`"),
@@ -138,6 +139,14 @@ def test_the_simulator_compiles_the_rules(scratch: Path) -> None:
         encoding="utf-8",
     )
     run_in(scratch, *PYTHON, "compile_rules")
+
+
+def test_malformed_answers_are_given_to_the_provider_without_a_line_in_their_test(
+    scratch: Path,
+) -> None:
+    tests = "tests/operator/providers/test_provider_garbage.py"
+    listed = run_in(scratch, *PYTHON, "pytest", "-q", "--collect-only", tests)
+    assert listed.count("[awattar-price-1]") == 3
 
 
 def test_their_tests_pass_and_so_do_those_of_whatever_is_named(scratch: Path) -> None:

@@ -1,45 +1,40 @@
-"""Whatever comes over a wire: an answer that can be used, or a fault; never anything else."""
+"""Whatever comes over a wire: an answer that can be used, or a fault; never anything else.
+
+The providers are those of the catalogue. What each of them reads of the stored answers is found by
+trying them, also one after the other, as after a login.
+"""
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
+import msgspec
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_operator.providers import (
-    caiso_oasis,
-    electricity_maps,
-    entsoe,
-    json_endpoint,
-    nord_pool,
-    uk_carbon_intensity,
-    watttime,
-)
-from greensched_operator.providers.answers import Answer, ProviderFault, Reply
+from greensched_core.signals.steps import SignalKind
+from greensched_operator.providers.answers import Answer, Conversation, ProviderFault, Reply
+from greensched_operator.providers.catalogue import ALL, Provider, parse_provider
+from greensched_operator.providers.file import File
 from greensched_operator.providers.json_endpoint import JsonEndpoint
+from greensched_operator.providers.secret_keys import TokenRef
+from greensched_operator.providers.static import Static
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "providers"
 NOW = 1_768_824_600.0
-LISTS = JsonEndpoint("https://example.test", "unix_seconds", "price")
-SLOTS = JsonEndpoint("https://example.test", "timestamp", "value", slots="0.forecastData")
+STORED = yaml.safe_load((GOLDEN / "entries.yaml").read_text(encoding="utf-8"))
+MOST_REQUESTS = 10
+NOT_OVER_A_WIRE = (File, Static)
 
-Read = Callable[[bytes], Answer]
-READERS: dict[str, Read] = {
-    "electricity-maps-latest.json": lambda body: electricity_maps.read(body, None, "DE"),
-    "electricity-maps-forecast.json": lambda body: electricity_maps.read(None, body, "DE"),
-    "watttime-forecast.json": lambda body: watttime.read(body, "CAISO_NORTH"),
-    "uk-national.json": lambda body: uk_carbon_intensity.read(body, NOW),
-    "uk-regional.json": lambda body: uk_carbon_intensity.read(body, NOW),
-    "entsoe-prices.xml": lambda body: entsoe.read(Reply(200, body)),
-    "nord-pool-today.json": lambda body: nord_pool.read([body], "SE3"),
-    "energy-charts-price.json": lambda body: json_endpoint.read(body, LISTS, "price"),
-    "carbon-aware-sdk-forecast.json": lambda body: json_endpoint.read(body, SLOTS, "carbon"),
-}
-JSON_READERS = [name for name in READERS if name.endswith(".json")]
+Golden = Callable[[str], bytes]
+Bodies = list[bytes]
+ReadBy = Callable[[str], list[Bodies]]
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
     | st.sampled_from(["2026-01-19T12:00:00Z", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"])
@@ -49,12 +44,98 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
     max_leaves=10,
 )
+AT_RANDOM = st.binary(max_size=300) | st.binary(max_size=300).map(b"PK\x03\x04".__add__)
 
 
-def usable_or_fault(read: Read, body: bytes) -> None:
-    """Fail unless the body gives an answer that holds its promises, or a ProviderFault."""
+class Asker(NamedTuple):
+    """An entry of a GridSignal, and the signal that it is asked for."""
+
+    title: str
+    provider: Provider
+    kind: SignalKind
+
+    def ask(self) -> Conversation:
+        """Begin a conversation."""
+        provider = self.provider
+        assert not isinstance(provider, NOT_OVER_A_WIRE)
+        secrets = tuple("secret" for _ in provider.secret_keys())
+        if isinstance(provider, JsonEndpoint):
+            return provider.ask_for(self.kind, secrets)
+        return provider.ask(NOW, secrets)
+
+    def answer(self, bodies: Bodies) -> tuple[Answer, int]:
+        """Return the answer out of these bodies, the last one repeated, and how many it took."""
+        conversation, taken = self.ask(), 0
+        try:
+            next(conversation)
+            while taken < MOST_REQUESTS:
+                taken += 1
+                conversation.send(Reply(200, bodies[min(taken, len(bodies)) - 1]))
+        except StopIteration as returned:
+            return returned.value, taken
+        raise AssertionError(f"{self.title} asks without end")
+
+
+def sample(schema: Mapping[str, Any], known: Mapping[str, Any]) -> Any:
+    """Return a value of a JSON schema: of objects the required fields alone."""
+    if "$ref" in schema:
+        return sample(known[schema["$ref"].rpartition("/")[2]], known)
+    if "enum" in schema:
+        return schema["enum"][0]
+    if schema.get("type") == "object":
+        return {name: sample(schema["properties"][name], known) for name in schema["required"]}
+    made = {"string": "x" * max(1, schema.get("minLength", 1)), "array": [], "boolean": False}
+    return made.get(schema.get("type", ""), schema.get("minimum", 1))
+
+
+def made_up(provider: type[Any]) -> Any:
+    """Return an entry of a provider with made-up values of the fields that have no default."""
+    (schema,), known = msgspec.json.schema_components([provider])
+    return sample(schema, known)
+
+
+def askers(providers: tuple[type[Provider], ...]) -> Iterator[Asker]:
+    """Return each provider that asks over a wire, with each of its entries and signals."""
+    for provider in providers:
+        if provider in NOT_OVER_A_WIRE:
+            continue
+        own = [entry for entry in STORED if provider.name in entry]
+        for number, entry in zip(count(1), own or [{provider.name: made_up(provider)}]):
+            for kind in provider.serves:
+                title = f"{provider.name}-{kind}-{number}"
+                yield Asker(title, parse_provider(entry, kind), kind)
+
+
+ASKERS = {asker.title: asker for asker in askers(ALL)}
+
+
+@pytest.fixture(scope="session")
+def read_by(golden: Golden) -> ReadBy:
+    """Return a function that finds the stored answers that are read, alone or in pairs."""
+    names = [path.name for path in sorted(GOLDEN.iterdir()) if path.suffix not in {".md", ".yaml"}]
+    packed = [f"{path.stem}.zip" for path in GOLDEN.glob("*.csv")]
+    bodies = [golden(name) for name in [*names, *packed]]
+
+    @cache
+    def found(title: str) -> list[Bodies]:
+        alone = [[body] for body in bodies if takes(ASKERS[title], [body])]
+        return alone or [[a, b] for a in bodies for b in bodies if takes(ASKERS[title], [a, b])]
+
+    return found
+
+
+def takes(asker: Asker, bodies: Bodies) -> bool:
+    """Tell whether these bodies, and no more, are an answer."""
     try:
-        answer = read(body)
+        return asker.answer(bodies)[1] == len(bodies)
+    except ProviderFault:
+        return False
+
+
+def usable_or_fault(asker: Asker, bodies: Bodies) -> None:
+    """Fail unless the bodies give an answer that holds its promises, or a ProviderFault."""
+    try:
+        answer, _ = asker.answer(bodies)
     except ProviderFault as fault:
         assert str(fault)
         assert len(str(fault)) < 500
@@ -70,30 +151,44 @@ def usable_or_fault(read: Read, body: bytes) -> None:
         assert any(known), "zeros alone are no data"
 
 
-@pytest.mark.parametrize("name", READERS)
-@given(body=st.binary(max_size=300))
-def test_bytes_at_random_never_surprise(name: str, body: bytes) -> None:
-    usable_or_fault(READERS[name], body)
+def draw_place(data: st.DataObject, stored: list[Bodies]) -> tuple[Bodies, int]:
+    """Return stored answers, if any are read, and the place of the one to be spoilt."""
+    bodies = data.draw(st.sampled_from(stored)) if stored else [b""]
+    return list(bodies), data.draw(st.integers(0, len(bodies) - 1))
 
 
-@given(body=st.binary(max_size=300))
-def test_a_damaged_zip_never_surprises(body: bytes) -> None:
-    usable_or_fault(lambda raw: caiso_oasis.read(raw, "N"), b"PK\x03\x04" + body)
-
-
-@pytest.mark.parametrize("name", READERS)
-@given(cut=st.integers(0, 5_000), put=st.binary(max_size=4))
-def test_a_cut_or_bent_answer_never_surprises(name: str, cut: int, put: bytes) -> None:
-    whole = (GOLDEN / name).read_bytes()
-    place = cut % len(whole)
-    usable_or_fault(READERS[name], whole[:place])
-    usable_or_fault(READERS[name], whole[:place] + put + whole[place + len(put) :])
-
-
-@pytest.mark.parametrize("name", JSON_READERS)
+@pytest.mark.parametrize("title", ASKERS)
 @given(data=st.data())
-def test_a_value_of_another_kind_anywhere_never_surprises(name: str, data: st.DataObject) -> None:
-    whole: Any = json.loads((GOLDEN / name).read_bytes())
+def test_bytes_at_random_never_surprise(title: str, read_by: ReadBy, data: st.DataObject) -> None:
+    bodies, place = draw_place(data, read_by(title))
+    bodies[place] = data.draw(AT_RANDOM)
+    usable_or_fault(ASKERS[title], bodies)
+
+
+@pytest.mark.parametrize("title", ASKERS)
+@given(data=st.data(), cut=st.integers(0, 5_000), put=st.binary(max_size=4))
+def test_a_cut_or_bent_answer_never_surprises(
+    title: str, read_by: ReadBy, data: st.DataObject, cut: int, put: bytes
+) -> None:
+    bodies, place = draw_place(data, read_by(title))
+    whole = bodies[place]
+    at = cut % max(1, len(whole))
+    for spoilt in (whole[:at], whole[:at] + put + whole[at + len(put) :]):
+        bodies[place] = spoilt
+        usable_or_fault(ASKERS[title], bodies)
+
+
+@pytest.mark.parametrize("title", ASKERS)
+@given(data=st.data())
+def test_a_value_of_another_kind_anywhere_never_surprises(
+    title: str, read_by: ReadBy, data: st.DataObject
+) -> None:
+    bodies, at = draw_place(data, read_by(title))
+    if not bodies[at].startswith((b"{", b"[")):
+        bodies[at] = json.dumps(data.draw(ANYTHING)).encode()
+        usable_or_fault(ASKERS[title], bodies)
+        return
+    whole: Any = json.loads(bodies[at])
     place: Any = whole
     holder: Any = None
     key: Any = None
@@ -105,4 +200,29 @@ def test_a_value_of_another_kind_anywhere_never_surprises(name: str, data: st.Da
         place = place[key]
     assert holder is not None
     holder[key] = data.draw(ANYTHING)
-    usable_or_fault(READERS[name], json.dumps(whole).encode())
+    bodies[at] = json.dumps(whole).encode()
+    usable_or_fault(ASKERS[title], bodies)
+
+
+def test_every_provider_of_the_catalogue_is_tried_and_reads_what_is_stored_for_it(
+    read_by: ReadBy,
+) -> None:
+    tried = {asker.provider.name for asker in ASKERS.values()}
+    assert tried == {each.name for each in ALL} - {each.name for each in NOT_OVER_A_WIRE}
+    stored_for = {name for entry in STORED for name in entry} - {"tariff"}  # which asks nobody
+    unread = {asker.provider.name for title, asker in ASKERS.items() if not read_by(title)}
+    assert unread & stored_for == set()
+
+
+def test_a_provider_that_is_new_in_the_catalogue_is_tried_with_made_up_values() -> None:
+    class New(msgspec.Struct, frozen=True, rename="camel"):
+        name: ClassVar[str] = "new"
+        zone_name: Annotated[str, msgspec.Meta(min_length=2)]
+        secret_ref: TokenRef
+        market: Literal["day-ahead", "spot"]
+        area: Annotated[int, msgspec.Meta(ge=3)]
+        currency: str = "EUR"
+
+    assert made_up(New) == {
+        "zoneName": "xx", "secretRef": {"name": "x"}, "market": "day-ahead", "area": 3,
+    }  # fmt: skip
