@@ -20,6 +20,11 @@ FENCE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 MARK = re.compile(r" *<!-- (?:needs (?P<need>[^>]+)|run by (?P<runner>\S+)) -->")
+# What keeps a block from being run here; several are joined by ", and ".
+NEEDS = {
+    "a cluster", "a published release", "a registry", "Docker", "hours", "minutes",
+    "published traces", "root",
+}  # fmt: skip
 COMMAND = re.compile(
     r"^(\$ )?(sudo )?(\S*bin/)?(greensched|kubectl|helm|make|docker) [a-z]", re.MULTILINE
 )
@@ -78,6 +83,35 @@ def test_blocks_that_hold_commands_say_so() -> None:
 
 def test_every_block_of_commands_is_run_here_or_marked() -> None:
     assert [block.named() for block in UNMARKED if block not in RUN_HERE] == []
+
+
+def unknown_needs(above: str) -> list[str]:
+    """Return the needs in a block's mark that are not on the list."""
+    mark = MARK.fullmatch(above)
+    return [] if not mark or not mark["need"] else sorted({*mark["need"].split(", and ")} - NEEDS)
+
+
+def test_what_a_block_needs_is_on_the_list() -> None:
+    unknown = {block.named(): unknown_needs(block.above) for block in COMMANDS}
+    refused = {name: needs for name, needs in unknown.items() if needs}
+    assert refused == {}, (
+        f"a block of commands may need only {', '.join(sorted(NEEDS))}; let a test run the others"
+    )
+
+
+@pytest.mark.parametrize(
+    ("above", "unknown"),
+    [
+        pytest.param("<!-- needs a cluster -->", [], id="one"),
+        pytest.param("   <!-- needs root, and a registry -->", [], id="two"),
+        pytest.param("<!-- needs patience -->", ["patience"], id="another"),
+        pytest.param("<!-- needs root, and luck -->", ["luck"], id="one-of-two"),
+        pytest.param("<!-- needs root and Docker -->", ["root and Docker"], id="joined-otherwise"),
+        pytest.param("<!-- run by .ci/run -->", [], id="run"),
+    ],
+)
+def test_a_need_that_is_not_on_the_list_is_refused(above: str, unknown: list[str]) -> None:
+    assert unknown_needs(above) == unknown
 
 
 def commands(body: str) -> Iterator[list[str]]:
