@@ -225,7 +225,7 @@ class GridSignals:
             origin.source,
             origin.is_estimated,
             fresh_until=known_at + self._limits.fresh_s,
-            good_until=known_at + self._limits.last_good_s,
+            good_until=known_at + self._limits.max_stale_s,
         )
 
     def _drop_too_old(self, now: float) -> None:

@@ -22,7 +22,7 @@ class AgeLimits:
     """How long a GridSignal is used, in seconds since its source was read."""
 
     fresh_s: float = 5_400.0  # sources publish hourly, up to half an hour late
-    last_good_s: float = 86_400.0  # a day-ahead forecast is still better than a yearly mean
+    max_stale_s: float = 86_400.0  # a day-ahead forecast is still better than a yearly mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ class SignalPlan:
         return now <= self._good_until(held)
 
     def _good_until(self, held: KeptAnswer) -> float:
-        return min(held.read_at, held.answer.end) + self.limits.last_good_s
+        return min(held.read_at, held.answer.end) + self.limits.max_stale_s
 
 
 def interval_s(plan: SignalPlan, provider: Provider) -> float:

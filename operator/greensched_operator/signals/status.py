@@ -106,7 +106,7 @@ def next_change(plans: Plans, now: float) -> float:
             continue
         known_at = min(held.read_at, held.answer.end)
         limits = plan.limits
-        times += [known_at + limits.fresh_s, known_at + limits.last_good_s, held.answer.end]
+        times += [known_at + limits.fresh_s, known_at + limits.max_stale_s, held.answer.end]
         place = bisect_right(held.answer.slots, now, key=lambda slot: slot.start)
         starts = [slot.start for slot in held.answer.slots[: place + 1]]
         times += [starts[-1], *(edge + LATE_S for edge in (*starts, held.answer.end))]

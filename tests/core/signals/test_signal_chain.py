@@ -16,7 +16,7 @@ from greensched_core.signals.steps import AgeLimits, SignalKind, Step
 from greensched_core.signals.timestamps import format_timestamp
 
 NOW = 1_795_255_200.0
-LIMITS = AgeLimits(fresh_s=3_600.0, last_good_s=7_200.0)
+LIMITS = AgeLimits(fresh_s=3_600.0, max_stale_s=7_200.0)
 TABLE = """
 [default]
 carbon_grams_per_kwh = 481
@@ -235,10 +235,10 @@ def test_a_zone_that_went_long_ago_is_forgotten() -> None:
     signals = chain()
     signals.upsert("de", signal(), NOW)
     signals.delete("de")
-    later = NOW + LIMITS.last_good_s - 1.0
+    later = NOW + LIMITS.max_stale_s - 1.0
     signals.upsert("fr", signal(zone="FR", at=later), later)
     assert signals.held_zones == {"de", "fr"}, "still good as a last value"
-    much_later = NOW + 3 * LIMITS.last_good_s
+    much_later = NOW + 3 * LIMITS.max_stale_s
     signals.upsert("pl", signal(zone="PL", at=much_later), much_later)
     assert signals.held_zones == {"pl"}
 

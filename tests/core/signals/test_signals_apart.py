@@ -63,7 +63,7 @@ def test_each_signal_ages_by_its_own_time_and_source() -> None:
     signals = GridSignals(
         parse_static_zones("[default]\ncarbon_grams_per_kwh = 1", "a test"),
         currencies=Currencies("EUR", {"USD": 0.5}),
-        limits=AgeLimits(fresh_s=HOUR, last_good_s=24 * HOUR),
+        limits=AgeLimits(fresh_s=HOUR, max_stale_s=24 * HOUR),
     )
     faults = signals.upsert("de", wire(forecast()), NOW)
     found = signals.zone("DE", NOW + 60)
