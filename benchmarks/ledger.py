@@ -116,7 +116,7 @@ def _record(number: int) -> LedgerRecord:
             uid=f"00000000-0000-4000-8000-{number:012}", cpu_cores=4.0, memory_bytes=2.0**33,
         ),
         policy="default", mode="enforce", reason="planned start", zone="DE", currency="EUR",
-        planned_start=1.8e9, hold_until=1.8e9, deadline=1.8e9, run_now_start=1.8e9,
+        planned_start=1.8e9, latest_start=1.8e9, deadline=1.8e9, run_now_start=1.8e9,
         planned=Amounts(3.6e6, 100.0, 0.1), run_now=Amounts(3.6e6, 300.0, 0.2),
     )  # fmt: skip
 

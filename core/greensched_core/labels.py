@@ -21,7 +21,7 @@ ASKED = frozenset(
 
 # Workloads: annotations that we write, and the scheduling gate of held pods.
 LATEST_START = f"{GROUP}/latest-start"  # present while we hold the workload
-HOLD_UNTIL = f"{GROUP}/hold-until"  # its name in 0.1.0; read until upgrades from 0.1 end
+LATEST_START_OF_010 = f"{GROUP}/hold-until"  # its name in 0.1.0; read until upgrades from 0.1 end
 HELD_AT = f"{GROUP}/held-at"
 HOLD_REASON = f"{GROUP}/hold-reason"
 PLANNED_START = f"{GROUP}/planned-start"
@@ -36,7 +36,7 @@ RUNTIMES = f"{GROUP}/runtimes"  # on CronJobs: seconds of the last runs, JSON
 WRITTEN = frozenset(
     {
         LATEST_START,
-        HOLD_UNTIL,
+        LATEST_START_OF_010,
         HELD_AT,
         HOLD_REASON,
         PLANNED_START,

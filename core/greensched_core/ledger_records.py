@@ -98,7 +98,7 @@ class LedgerRecord:
     input_ages: tuple[InputAge, ...] = ()
     forecast: ForecastUsed | None = None
     planned_start: float | None = None
-    hold_until: float | None = None  # the latest start
+    latest_start: float | None = None
     deadline: float | None = None
     run_now_start: float | None = None  # the counterfactual: the start without a hold
     expected_runtime_s: float | None = None

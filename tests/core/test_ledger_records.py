@@ -34,7 +34,7 @@ subjects = st.builds(
 )  # fmt: skip
 optional_texts = ("occurrence", "policy", "mode", "reason", "zone", "currency", "node", "decision")
 optional_numbers = (
-    "planned_start", "hold_until", "deadline", "run_now_start", "expected_runtime_s",
+    "planned_start", "latest_start", "deadline", "run_now_start", "expected_runtime_s",
     "measured_runtime_s",
 )  # fmt: skip
 records = st.builds(

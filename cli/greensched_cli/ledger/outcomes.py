@@ -41,7 +41,7 @@ class WorkOutcome:
     was_held: bool
     pauses: int
     was_deleted: bool  # while held, so it never started
-    hold_until: float | None  # its latest start; None if none was recorded
+    latest_start: float | None  # its latest start; None if none was recorded
     estimated: Amounts = NOTHING_KNOWN  # the plan's, before any measurement
     measured: Amounts = NOTHING_KNOWN
 
@@ -87,7 +87,7 @@ def _outcome(records: Sequence[LedgerRecord]) -> WorkOutcome:
     shown = ended or released or mine[-1]
     billed = _as_it_came(mine, _billed(mine, shown))
     deadline = next((each.deadline for each in reversed(mine) if each.deadline is not None), None)
-    untils = (each.hold_until for each in reversed(mine) if each.hold_until is not None)
+    latest_starts = (each.latest_start for each in reversed(mine) if each.latest_start is not None)
     has_energy = shown.measured.energy_j is not None
     is_by_cpu_time = has_energy and shown.meter in ESTIMATING
     # In shadow mode work ran at once: only its energy compares with the plan that is reported.
@@ -110,7 +110,7 @@ def _outcome(records: Sequence[LedgerRecord]) -> WorkOutcome:
         was_held=What.HELD in latest,
         pauses=sum(1 for record in mine if record.what is What.PAUSED),
         was_deleted=was_deleted,
-        hold_until=next(untils, None),
+        latest_start=next(latest_starts, None),
         estimated=billed.planned,
         measured=NOTHING_KNOWN if is_by_cpu_time else shown.measured,
     )
@@ -172,7 +172,7 @@ def is_waiting(outcome: WorkOutcome, now: float) -> bool:
     After its latest start, the controller or the releaser has started it. The ledger may lack a
     record of the start, or of a deletion while no controller ran.
     """
-    is_past = outcome.hold_until is not None and outcome.hold_until + OVERDUE_S < now
+    is_past = outcome.latest_start is not None and outcome.latest_start + OVERDUE_S < now
     return not (outcome.has_started or outcome.was_deleted or is_past)
 
 

@@ -293,7 +293,7 @@ class Recorder:
             zone=estimates.zone or None,
             input_ages=ages,
             forecast=estimates.forecast,
-            hold_until=terms.latest_start_s,
+            latest_start=terms.latest_start_s,
             deadline=terms.deadline_s,
             run_now_start=arrived_s(waiting.work),
             expected_runtime_s=terms.runtime_s,

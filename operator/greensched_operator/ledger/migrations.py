@@ -42,7 +42,9 @@ _FIRST: Step = (
     """,
 )
 _METER: Step = ("ALTER TABLE records ADD COLUMN meter TEXT",)
-STEPS: Sequence[Step] = (_FIRST, _METER)
+_LATEST_START: Step = ("ALTER TABLE records RENAME COLUMN hold_until TO latest_start",)
+STEPS: Sequence[Step] = (_FIRST, _METER, _LATEST_START)
+FORMER_NAMES = {"latest_start": "hold_until"}  # of columns that a step renames
 _LOCK = 0x67726E73  # an arbitrary number that no other program uses
 
 

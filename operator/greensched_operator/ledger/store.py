@@ -6,13 +6,26 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
-from sqlalchemy import Connection, Engine, Select, Table, and_, func, inspect, null, or_, select
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    Select,
+    Table,
+    and_,
+    column,
+    func,
+    inspect,
+    null,
+    or_,
+    select,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from greensched_core.ledger_records import LedgerRecord, Loss, LossReason, What, flat, from_flat
 from greensched_operator.ledger.engines import file_of, reading_engine, shown, writing_engine
 from greensched_operator.ledger.faults import LedgerUnusable, as_ledger_unusable
-from greensched_operator.ledger.migrations import migrate
+from greensched_operator.ledger.migrations import FORMER_NAMES, migrate
 from greensched_operator.ledger.tables import LOSSES, RECORDS
 
 _PAGE = 1_000  # records that are read at a time, so that no transaction stays open
@@ -154,6 +167,8 @@ class LedgerStore:
     def _columns(self) -> list[Any]:
         """Return the columns to read, with NULL for those that an older schema lacks.
 
+        A column that was renamed since is read by its former name.
+
         Reading leaves the schema of a copied file as it is; only writing migrates it.
         """
         with as_ledger_unusable(), self._reading.connect() as connection:
@@ -161,11 +176,16 @@ class LedgerStore:
             if not inspector.has_table(RECORDS.name):
                 return list(RECORDS.c)
             known = {column["name"] for column in inspector.get_columns(RECORDS.name)}
-        return [each if each.name in known else null().label(each.name) for each in RECORDS.c]
+        return [each if each.name in known else _former(each, known) for each in RECORDS.c]
 
     def _rows(self, query: Select[Any]) -> list[dict[str, Any]]:
         with as_ledger_unusable(), self._reading.connect() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def _former(wanted: Column[Any], known: set[str]) -> Any:
+    former = FORMER_NAMES.get(wanted.name)
+    return (column(former) if former and former in known else null()).label(wanted.name)
 
 
 def _completed(old: Any, new: Any) -> Any:
@@ -182,8 +202,8 @@ def _upsert(connection: Connection, table: Table, rows: list[dict[str, Any]], me
     is_server = connection.dialect.name == "postgresql"
     insert: Any = (postgresql.insert if is_server else sqlite.insert)(table)
     merged = {
-        column.name: merge(column, insert.excluded[column.name])
-        for column in table.columns
-        if not column.primary_key
+        each.name: merge(each, insert.excluded[each.name])
+        for each in table.columns
+        if not each.primary_key
     }
     connection.execute(insert.on_conflict_do_update(index_elements=["id"], set_=merged), rows)

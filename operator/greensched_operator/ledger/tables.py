@@ -45,7 +45,7 @@ COLUMNS: dict[str, LedgerColumn] = {
     ),
     "forecast_digest": LedgerColumn(Text, "digest of the forecast's values"),
     "planned_start": LedgerColumn(Double, "seconds since the epoch"),
-    "hold_until": LedgerColumn(Double, "the latest safe start, seconds since the epoch"),
+    "latest_start": LedgerColumn(Double, "the latest safe start, seconds since the epoch"),
     "deadline": LedgerColumn(Double, "seconds since the epoch"),
     "run_now_start": LedgerColumn(Double, "start in the counterfactual, as if not held"),
     "expected_runtime_s": LedgerColumn(Double, "runtime expected by the decision, seconds"),

@@ -30,9 +30,9 @@ def ours(found: Mapping[str, str] | None) -> dict[str, str]:
 
 def with_latest_start(found: Mapping[str, str]) -> dict[str, str]:
     """Return annotations in which a latest start under its old name has its current name."""
-    renamed = {name: text for name, text in found.items() if name != labels.HOLD_UNTIL}
-    if labels.HOLD_UNTIL in found:
-        renamed.setdefault(labels.LATEST_START, found[labels.HOLD_UNTIL])
+    renamed = {name: text for name, text in found.items() if name != labels.LATEST_START_OF_010}
+    if labels.LATEST_START_OF_010 in found:
+        renamed.setdefault(labels.LATEST_START, found[labels.LATEST_START_OF_010])
     return renamed
 
 

@@ -100,7 +100,7 @@ def unmark_patch(work: Work, at_s: float) -> bytes:
 def _released(reason: ReleaseReason, at_s: float) -> dict[str, str | None]:
     return {
         labels.LATEST_START: None,
-        labels.HOLD_UNTIL: None,
+        labels.LATEST_START_OF_010: None,
         labels.HOLD_REASON: None,
         labels.RELEASED_AT: format_timestamp(round(at_s, 3)),
         labels.RELEASE_REASON: reason.value,

@@ -52,7 +52,7 @@ Due = list[tuple[HeldObject, ReleaseReason]]
 
 class _Annotations(msgspec.Struct):
     latest_start: str | None = msgspec.field(default=None, name=labels.LATEST_START)
-    hold_until: str | None = msgspec.field(default=None, name=labels.HOLD_UNTIL)
+    latest_start_of_010: str | None = msgspec.field(default=None, name=labels.LATEST_START_OF_010)
     held_at: str | None = msgspec.field(default=None, name=labels.HELD_AT)
     released_at: str | None = msgspec.field(default=None, name=labels.RELEASED_AT)
     gated_by: str = msgspec.field(default="", name=GATED_BY)
@@ -108,7 +108,7 @@ class Stopped(msgspec.Struct):
             return None
         latest = annotations.latest_start
         if latest is None:
-            latest = annotations.hold_until
+            latest = annotations.latest_start_of_010
         if latest is not None:
             return _time_or_past(latest)
         is_left = annotations.held_at is not None and annotations.released_at is None

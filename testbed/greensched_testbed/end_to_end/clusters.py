@@ -104,7 +104,7 @@ class ClusterAccess:
         """Return whether GreenSched holds a Job; this release or 0.1.0."""
         found = self.get("job", job, namespace)
         annotations = found["metadata"].get("annotations", {})
-        is_ours = labels.LATEST_START in annotations or labels.HOLD_UNTIL in annotations
+        is_ours = labels.LATEST_START in annotations or labels.LATEST_START_OF_010 in annotations
         return is_ours and found["spec"].get("suspend") is True
 
     def is_complete(self, job: str, namespace: str) -> bool:

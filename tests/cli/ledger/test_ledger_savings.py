@@ -291,8 +291,8 @@ def test_what_was_decided_is_counted() -> None:
         told(What.HELD, 1.0, uid="u4", name="gone", deadline=5.0),
         LedgerRecord(what=What.ENDED, at=9.0, subject=Subject(kind="Job", namespace="ml",
                      name="gone", uid="u4"), reason=DELETED_WHILE_HELD),
-        told(What.HELD, 1.0, uid="u5", name="not-seen-to-go", hold_until=30.0),
-        told(What.HELD, 1.0, uid="u6", name="just-due", hold_until=60.0),
+        told(What.HELD, 1.0, uid="u5", name="not-seen-to-go", latest_start=30.0),
+        told(What.HELD, 1.0, uid="u6", name="just-due", latest_start=60.0),
         told(What.HELD, 1.0, uid="u3", name="watched", is_shadow=True),
     ]  # fmt: skip
     losses = [Loss("a", LossReason.LOCKED, 1.0, 2.0, 3), Loss("b", LossReason.LOCKED, 3.0, 4.0, 4)]

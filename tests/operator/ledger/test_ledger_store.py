@@ -177,17 +177,25 @@ def test_an_older_ledger_is_brought_forward_with_what_it_holds(
     assert [tuple(row) for row in rows] == [("job-1", None)]
 
 
-def test_a_copy_of_an_older_ledger_is_read_as_it_is(database: str, make_record: MakeRecord) -> None:
+def test_an_older_ledger_is_read_as_it_is_and_after_its_migration(
+    database: str, make_record: MakeRecord
+) -> None:
+    made = dataclasses.replace(make_record(1), latest_start=1_795_000_000.0)
     engine = writing_engine(database)
     with engine.begin() as connection:
         migrate(connection, STEPS[:1])
-        row = {name: value for name, value in flat(make_record(1)).items() if name != "meter"}
+        row = flat(made) | {"hold_until": made.latest_start}
+        del row["latest_start"], row["meter"]  # columns of later steps
         columns = ", ".join(row)
         values = ", ".join(f":{name}" for name in row)
         connection.execute(text(f"INSERT INTO records ({columns}) VALUES ({values})"), row)
     engine.dispose()
-    [record] = LedgerStore(database).records(0.0)
-    assert record == make_record(1) and record.meter is None
+    for _ in range(2):  # the second time after it was written, and so migrated
+        [record] = LedgerStore(database).records(0.0)
+        assert record == made and record.meter is None and record.latest_start is not None
+        store = LedgerStore(database)
+        store.write([])
+        store.close()
 
 
 def test_a_step_that_fails_changes_nothing(database: str) -> None:

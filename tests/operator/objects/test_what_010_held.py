@@ -14,7 +14,7 @@ from greensched_operator.release.releaser import decode_stopped, held_object
 AT_S = parse_timestamp("2026-11-24T06:00:00Z")
 LATEST, PLANNED = "2026-11-24T12:00:00Z", "2026-11-24T09:00:00Z"
 OLDER = {
-    labels.HOLD_UNTIL: LATEST,
+    labels.LATEST_START_OF_010: LATEST,
     labels.HELD_AT: format_timestamp(AT_S),
     labels.PLANNED_START: PLANNED,
     labels.DEADLINE: "6h",
@@ -41,7 +41,7 @@ def test_the_operator_holds_it_until_then() -> None:
 def test_what_is_planned_anew_counts_from_then_on() -> None:
     anew = job(**{labels.LATEST_START: PLANNED})
     assert anew.marks.latest_start_s == parse_timestamp(PLANNED)
-    assert labels.HOLD_UNTIL not in anew.annotations
+    assert labels.LATEST_START_OF_010 not in anew.annotations
 
 
 @pytest.mark.parametrize("anew", [None, PLANNED], ids=["as-it-was", "planned-anew"])
@@ -61,4 +61,4 @@ def test_of_kueue_it_is_freed_then() -> None:
 def test_its_release_takes_both_marks_off(kind: WorkKind) -> None:
     patch = json.loads(release_patch(kind, "u1", ReleaseReason.RUN_NOW, AT_S))
     said = patch["metadata"]["annotations"]
-    assert said[labels.LATEST_START] is None and said[labels.HOLD_UNTIL] is None
+    assert said[labels.LATEST_START] is None and said[labels.LATEST_START_OF_010] is None
