@@ -34,9 +34,11 @@ from greensched_extender.settings import ExtenderSettings
 from greensched_operator.install_check.settings import InstallCheckSettings
 from greensched_operator.ledger.metrics import LedgerMetrics, MeasuringMetrics
 from greensched_operator.ledger.tables import COLUMNS
-from greensched_operator.runtime.metrics import ControllerMetrics, ReleaserMetrics, WebhookMetrics
+from greensched_operator.release.metrics import ReleaserMetrics
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.signals.metrics import SignalMetrics
+from greensched_operator.webhook.metrics import WebhookMetrics
+from greensched_operator.writing.metrics import ControllerMetrics
 from greensched_policies.learned.model_fields import ONNX
 from greensched_policies.rules.catalogue import WHERE_RULES
 
@@ -137,7 +139,8 @@ def metrics_page() -> str:
         "# Metrics",
         "Names contain the unit, which is a base unit. Labels are aggregates: there is never a "
         "series per pod or per node. If a label's values are known in advance, the table lists "
-        "them, and their series start at 0.",
+        "them, and their series start at 0. A name in several tables is one metric of several "
+        "processes: the labels of Prometheus's target, such as `pod`, tell them apart.",
     ]
     for component, create in METRICS.items():
         parts += [f"## {component}", _metrics_table(create)]

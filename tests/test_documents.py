@@ -11,12 +11,16 @@ from prometheus_client import CollectorRegistry
 
 from docs.build_site import navigation
 from docs.catalogue_tables import policies_page, rule_rows
+from docs.generate_tables import METRICS
 from greensched_extender.metrics import ExtenderMetrics
 from tests.repository_files import ROOT, files_of_the_repository
 
 DOCUMENTS = [path for path in files_of_the_repository() if path.suffix == ".md"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+
+# Labels whose values are known only in a cluster, and so are other labels of the same metric.
+OF_A_CLUSTER = {"bundle", "namespace", "resource", "zone"}
 
 
 def named(path: Path) -> str:
@@ -126,6 +130,21 @@ def test_a_row_of_a_rule_is_its_first_sentence_and_its_source(
 
     rule.__doc__ = says
     assert list(rule_rows({"a": rule})) == [("`a`", result, source)]
+
+
+@pytest.mark.parametrize("component", METRICS)
+def test_the_page_of_metrics_lists_the_values_of_a_label_unless_a_cluster_makes_them(
+    component: str,
+) -> None:
+    page = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+    section = page.split(f"\n## {component}\n")[1].split("\n## ")[0]
+    bare = {
+        (metric, label)
+        for metric, labels in re.findall(r"^\| `(\w+)` \| \w+ \| (.*?) \|", section, re.MULTILINE)
+        for label in re.findall(r"`(\w+)`(?!:)", labels)
+        if not OF_A_CLUSTER & set(re.findall(r"`(\w+)`", labels))
+    }
+    assert bare == set()
 
 
 def test_no_metric_has_a_series_per_pod_or_node() -> None:

@@ -28,12 +28,12 @@ from greensched_core.signals.watched import GRID_SIGNALS
 from greensched_operator.controller.controller_process import ControllerProcess
 from greensched_operator.release.releaser import Releaser
 from greensched_operator.runtime.heartbeat import Heartbeat
-from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.runtime.own_lease import OwnLease
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.webhook.certificate_controller import CertificateController
 from greensched_operator.webhook.webhook import SIGN_OF_LIFE, WebhookProcess
 from greensched_operator.webhook.webhook_app import MUTATE
+from greensched_operator.writing.metrics import ControllerMetrics
 from greensched_testbed.creating import exists
 from greensched_testbed.nodes import EqualNodes, create_nodes, delete_nodes, wait_until_ready
 from greensched_testbed.ports import free_port

@@ -20,6 +20,7 @@ from greensched_operator.planning.news import News
 from greensched_operator.planning.plan_words import both_sides
 from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
 from greensched_operator.runtime.planning_thread import in_thread
+from greensched_operator.writing.metrics import ControllerError
 from greensched_operator.writing.outbox import Lane
 
 log = structlog.get_logger()
@@ -94,7 +95,7 @@ class Arrivals:
                 self._put_event(work, "NotHeld", terms.text, is_warning=True)
             return []
         if foreign := not_ours(work):
-            self._metrics.unheld.labels("not-ours").inc()
+            self._metrics.unheld.labels(Unheld.NOT_OURS).inc()
             self._put_event(work, "NotHeld", foreign, is_warning=True)
             return []
         is_shadowed = resolved.policy.mode == Mode.SHADOW and not work.is_marked
@@ -109,7 +110,7 @@ class Arrivals:
             log.exception(
                 "a report failed; the workload runs", work=f"{work.namespace}/{work.name}"
             )
-            self._metrics.fallbacks.labels("arrival-failed").inc()
+            self._metrics.fallbacks.labels(ControllerError.ARRIVAL_FAILED).inc()
 
     def _report_shadow(self, planned: Planned) -> None:
         if planned.is_now:

@@ -32,6 +32,7 @@ from greensched_operator.planning.start_planning import (
     room_check,
 )
 from greensched_operator.runtime.planning_thread import in_thread
+from greensched_operator.writing.metrics import ControllerError
 from greensched_operator.writing.outbox import Lane
 from greensched_operator.writing.writing import decision_of
 
@@ -130,7 +131,7 @@ class Controller:
                 await self.turn()
             except Exception:  # the releaser still starts held work in time
                 log.exception("a turn failed; trying again")
-                self._metrics.fallbacks.labels("turn-failed").inc()
+                self._metrics.fallbacks.labels(ControllerError.TURN_FAILED).inc()
                 await asyncio.sleep(_AFTER_FAULT_S)
             await self._sleep()
 
@@ -183,7 +184,7 @@ class Controller:
             queued = await self._while_starting(in_thread(requeued, self._situation([])))
         except Exception:  # the room reserved before stays
             log.exception("planning queued work failed; its room stays as it was")
-            self._metrics.fallbacks.labels("planning-failed").inc()
+            self._metrics.fallbacks.labels(ControllerError.PLANNING_FAILED).inc()
             return
         self.works.queue.replace(queued)
 
@@ -207,7 +208,7 @@ class Controller:
             planned, released = await self._while_starting(planning)
         except Exception:  # held work still starts at its latest start
             log.exception("planning failed; trying again", workloads=len(waiting))
-            self._metrics.fallbacks.labels("planning-failed").inc()
+            self._metrics.fallbacks.labels(ControllerError.PLANNING_FAILED).inc()
             self._is_stale = True
             return
         for release in released:

@@ -57,7 +57,6 @@ from greensched_operator.planning.when_choice import BundleSink, WhenChoice
 from greensched_operator.runtime.heartbeat import Heartbeat
 from greensched_operator.runtime.leader import Leadership
 from greensched_operator.runtime.lease_renewal import LeaseRenewal
-from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.runtime.own_lease import OwnLease
 from greensched_operator.runtime.process_watches import Followed, ProcessWatches
 from greensched_operator.runtime.processes import Tasks
@@ -71,6 +70,7 @@ from greensched_operator.signals.metrics import SignalMetrics
 from greensched_operator.signals.web import make_http
 from greensched_operator.webhook.certificate_controller import CertificateController
 from greensched_operator.webhook.webhook_app import health_app
+from greensched_operator.writing.metrics import ControllerError, ControllerMetrics
 from greensched_operator.writing.outbox import Outbox
 from greensched_operator.writing.writing import Writer
 from greensched_policies.learned.config_map import decode_config_map
@@ -96,7 +96,7 @@ class ControllerProcess:
                                   lambda: self.controller.rejudge())  # fmt: skip
         self.signals = settings.grid_signals()
         self.outbox = Outbox(settings.releases_per_second)
-        lost = self.metrics.fallbacks.labels("placement-not-recorded").inc
+        lost = self.metrics.fallbacks.labels(ControllerError.PLACEMENT_NOT_RECORDED).inc
         self.ledger = LedgerService(settings, access, client, clock, self.metrics.registry, lost)
         runtime_s = BUILT_IN.default_runtime_s
         self._watches: list[Followed] = []
@@ -218,7 +218,7 @@ class ControllerProcess:
         try:
             self.budgets.recall(await asyncio.to_thread(self.ledger.store.released, since_s, now_s))
         except (LedgerUnusable, BadInput) as fault:  # no ledger yet, or an invalid row
-            self.metrics.fallbacks.labels("budgets-not-recalled").inc()
+            self.metrics.fallbacks.labels(ControllerError.BUDGETS_NOT_RECALLED).inc()
             log.warning(
                 "budget use could not be read from the ledger; budgets start at zero",
                 reason=str(fault),

@@ -13,7 +13,7 @@ from greensched_core.kubernetes_api import ApiClient
 from greensched_operator.kueue.kueue_controller import KueueController
 from greensched_operator.objects.workloads import Meta, convert_job
 from greensched_operator.planning.held_works import HeldWorks
-from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.writing.metrics import ControllerMetrics
 
 log = structlog.get_logger()
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from greensched_operator.controller.recording import Recorder
-from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.writing.metrics import ControllerMetrics
 from greensched_operator.writing.outbox import Outbox
 from greensched_operator.writing.writing import Writer
 

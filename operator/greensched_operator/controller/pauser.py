@@ -20,6 +20,7 @@ from greensched_operator.planning.pausing import JobRunSegment, Pause, choose_pa
 from greensched_operator.planning.plan_words import both_sides, grid_words
 from greensched_operator.planning.start_planning import Planned, Situation
 from greensched_operator.runtime.planning_thread import in_thread
+from greensched_operator.writing.metrics import ControllerError, PauseOutcome
 from greensched_operator.writing.outbox import Lane
 
 log = structlog.get_logger()
@@ -117,7 +118,7 @@ class Pauser:
         if not running:
             return
         run_segments = self._turns.take(running)
-        self._metrics.pauses.labels("put-off").inc(len(running) - len(run_segments))
+        self._metrics.pauses.labels(PauseOutcome.PUT_OFF).inc(len(running) - len(run_segments))
         held_cores = sum(work.cpu_cores for work in self._works.held.values())
         try:
             situation = situation_now()
@@ -126,7 +127,7 @@ class Pauser:
             log.exception(
                 "choosing pauses failed; running work goes on", workloads=len(run_segments)
             )
-            self._metrics.fallbacks.labels("pausing-failed").inc()
+            self._metrics.fallbacks.labels(ControllerError.PAUSING_FAILED).inc()
             return
         for pause in chosen:
             uid = pause.planned.waiting.work.uid
@@ -149,14 +150,14 @@ class Pauser:
             return  # it has changed or ended; the next planning considers it again
         now_s = self._clock.now()
         if not may_still_pause(planned, self._rules_now(), now_s):
-            self._metrics.pauses.labels("too-late").inc()
+            self._metrics.pauses.labels(PauseOutcome.TOO_LATE).inc()
             return
         progress = replace(pause.progress, paused_at_s=now_s)
         text = why_paused(pause)
         if not await self._writer.pause(planned, progress, text):
-            self._metrics.pauses.labels("refused").inc()
+            self._metrics.pauses.labels(PauseOutcome.REFUSED).inc()
             return
-        self._metrics.pauses.labels("paused").inc()
+        self._metrics.pauses.labels(PauseOutcome.PAUSED).inc()
         self._recorder.paused(planned, situation)
         note = f"until {format_timestamp(round(planned.start_s))}: {text}"
         await self._writer.announce(work, planned.start_s, text)

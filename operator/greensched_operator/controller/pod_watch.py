@@ -7,7 +7,7 @@ import structlog
 from greensched_core.errors import BadInput
 from greensched_operator.objects.workloads import WorkKind, decode_work
 from greensched_operator.planning.held_works import HeldWorks
-from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.writing.metrics import ControllerMetrics
 
 log = structlog.get_logger()
 

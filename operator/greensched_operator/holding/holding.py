@@ -37,6 +37,7 @@ class Unheld(StrEnum):
     NO_SLACK = "no-slack"  # the workload must start now to end in time
     POLICY_OFF = "policy-off"
     EMERGENCY = "emergency-release"
+    NOT_OURS = "not-ours"  # something else decides when it starts
 
 
 class ExpectedRuntime(NamedTuple):

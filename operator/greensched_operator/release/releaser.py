@@ -31,8 +31,8 @@ from greensched_operator.objects.release_patch import (
     release_patch,
 )
 from greensched_operator.objects.workloads import SchedulingGate, WorkKind
+from greensched_operator.release.metrics import ReleaserMetrics
 from greensched_operator.runtime.heartbeat import Heartbeat
-from greensched_operator.runtime.metrics import ReleaserMetrics
 from greensched_operator.runtime.own_lease import OwnLease
 from greensched_operator.runtime.process_watches import ProcessWatches
 from greensched_operator.runtime.processes import Tasks

@@ -7,6 +7,7 @@ extensible-admission-controllers). A patch is RFC 6902 JSON, in base64.
 import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -77,16 +78,30 @@ class ReviewSurroundings:
     is_releasable: bool = True  # a leader or releaser is alive, and would start held work
 
 
+class ReviewOutcome(StrEnum):
+    """How a review ended, if not with a reason of `Unheld`; each is a label value of a counter."""
+
+    HELD = "held"
+    SHADOW = "shadow"  # it would be held in mode enforce
+    IGNORED = "ignored"  # nothing to decide: of another scheduler, or already started
+    NO_OPT_IN = "no-opt-in"  # our annotations, without our scheduler's name
+    UNRELEASABLE = "unreleasable"  # nobody could start it again
+    UNREADABLE = "unreadable"  # the workload
+    FAILED = "failed"  # an internal error; it was admitted unchanged
+    BAD_REQUEST = "bad-request"  # 400 or 413: no review, or too large
+    CROWDED_OUT = "crowded-out"  # 503: too many bytes at once
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The answer: always admitted, sometimes patched."""
 
-    outcome: str  # held, shadow, ignored, or why it is not held; the counter's label value
+    outcome: ReviewOutcome | Unheld
     patch: tuple[dict[str, Any], ...] = ()
     warnings: tuple[str, ...] = ()
 
 
-IGNORED = Verdict("ignored")
+IGNORED = Verdict(ReviewOutcome.IGNORED)
 
 
 def decide(request: AdmissionRequest, around: ReviewSurroundings, now_s: float) -> Verdict:
@@ -105,11 +120,11 @@ def decide(request: AdmissionRequest, around: ReviewSurroundings, now_s: float) 
         # `is_served`: a controller waits for it; `is_bound`: a pod on a node cannot be gated.
         verdict = IGNORED
     elif foreign := not_ours(work):
-        verdict = Verdict("not-ours", warnings=_short([f"not held: {foreign}"]))
+        verdict = Verdict(Unheld.NOT_OURS, warnings=_short([f"not held: {foreign}"]))
     else:
         verdict = _hold_or_not(work, shape, request.namespace, around, now_s)
     is_suspended_by_us = work.kind == WorkKind.JOB and work.is_held and not shape.is_queued
-    if is_suspended_by_us and verdict.outcome != "held":
+    if is_suspended_by_us and verdict.outcome != ReviewOutcome.HELD:
         verdict = replace(verdict, patch=(*verdict.patch, _add("/spec/suspend", False)))
     return replace(verdict, patch=(*_unmarking(shape), *verdict.patch))
 
@@ -140,11 +155,11 @@ def _hold_or_not(
     if around.is_emergency_release:
         return Verdict(Unheld.EMERGENCY, warnings=_short(warnings))
     if resolved.policy.mode != Mode.ENFORCE:
-        return Verdict("shadow", warnings=_short(warnings))
+        return Verdict(ReviewOutcome.SHADOW, warnings=_short(warnings))
     if not around.is_releasable:
         marks = _annotated(shape, {labels.HOLD_REASON: _UNRELEASABLE})
-        return Verdict("unreleasable", tuple(marks), _short([*warnings, _UNRELEASABLE]))
-    return Verdict("held", _patch(work.kind, shape, terms, now_s), _short(warnings))
+        return Verdict(ReviewOutcome.UNRELEASABLE, tuple(marks), _short([*warnings, _UNRELEASABLE]))
+    return Verdict(ReviewOutcome.HELD, _patch(work.kind, shape, terms, now_s), _short(warnings))
 
 
 def _no_opt_in(work: Work, names: list[str]) -> Verdict:
@@ -152,7 +167,7 @@ def _no_opt_in(work: Work, names: list[str]) -> Verdict:
     if not found:
         return IGNORED
     warning = f"{found[0]} has no effect without schedulerName: {' or '.join(names)}"
-    return Verdict("no-opt-in", warnings=_short([warning]))
+    return Verdict(ReviewOutcome.NO_OPT_IN, warnings=_short([warning]))
 
 
 def answer(uid: str, verdict: Verdict) -> bytes:

@@ -26,12 +26,12 @@ from greensched_operator.objects import watched
 from greensched_operator.objects.cron_jobs import CronJob, read_cron_job
 from greensched_operator.objects.green_policy import GreenPolicy, Resolved, resolve
 from greensched_operator.runtime.heartbeat import Lease, LeaseHeartbeat, decode_lease
-from greensched_operator.runtime.metrics import WebhookMetrics
 from greensched_operator.runtime.process_watches import ProcessWatches
 from greensched_operator.runtime.processes import Tasks
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.webhook.admission import ReviewSurroundings
 from greensched_operator.webhook.certificate import Pair, read_secret
+from greensched_operator.webhook.metrics import WebhookMetrics
 from greensched_operator.webhook.trust import Configuration, Trust, decode_configuration
 from greensched_operator.webhook.webhook_app import Webhook, health_app, webhook_app
 

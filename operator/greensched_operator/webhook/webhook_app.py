@@ -19,14 +19,15 @@ from greensched_core.bodies import (
 )
 from greensched_core.clock import Clock
 from greensched_core.errors import BadInput
-from greensched_operator.runtime.metrics import WebhookMetrics
 from greensched_operator.webhook.admission import (
+    ReviewOutcome,
     ReviewSurroundings,
     Verdict,
     answer,
     decide,
     read_review,
 )
+from greensched_operator.webhook.metrics import WebhookMetrics
 
 log = structlog.get_logger()
 
@@ -54,10 +55,12 @@ class Webhook:
         try:
             verdict = decide(request, self._surroundings(), self._clock.now())
         except BadInput as fault:
-            verdict = Verdict("unreadable", warnings=(f"greensched: not held: {fault}"[:256],))
+            verdict = Verdict(
+                ReviewOutcome.UNREADABLE, warnings=(f"greensched: not held: {fault}"[:256],)
+            )
         except Exception:  # a bug of ours must not keep work from running
             log.exception("a review failed; the workload is admitted unchanged")
-            verdict = Verdict("failed")
+            verdict = Verdict(ReviewOutcome.FAILED)
         self._metrics.reviews.labels(verdict.outcome).inc()
         return answer(request.uid, verdict)
 
@@ -71,19 +74,21 @@ class Webhook:
             return self._refused(413, f"the review is larger than {MOST_BODY_BYTES} bytes")
         except TooManyBodies:
             message = "too many bytes of reviews are being read at once: try again"
-            return self._refused(503, message, "crowded-out")
+            return self._refused(503, message, ReviewOutcome.CROWDED_OUT)
         except BadHeader as fault:
             return self._refused(400, str(fault))
         started = perf_counter()
         try:
             reply = self.review(body)
         except BadInput as fault:
-            self._metrics.reviews.labels("bad-request").inc()
+            self._metrics.reviews.labels(ReviewOutcome.BAD_REQUEST).inc()
             return PlainTextResponse(f"{fault}\n", status_code=400)
         self._metrics.seconds.observe(perf_counter() - started)
         return Response(reply, media_type="application/json")
 
-    def _refused(self, status: int, message: str, outcome: str = "bad-request") -> Response:
+    def _refused(
+        self, status: int, message: str, outcome: ReviewOutcome = ReviewOutcome.BAD_REQUEST
+    ) -> Response:
         self._metrics.reviews.labels(outcome).inc()
         # The rest is never read, so the connection cannot be used again.
         return PlainTextResponse(f"{message}\n", status, {"connection": "close"})

@@ -27,8 +27,8 @@ from greensched_operator.objects.release_patch import (
 from greensched_operator.objects.workloads import Work, WorkKind
 from greensched_operator.planning.plan_words import carbon_and_cost_change, late_chance
 from greensched_operator.planning.start_planning import Planned
-from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.runtime.settings import OperatorSettings
+from greensched_operator.writing.metrics import ControllerMetrics, WriteKind
 
 log = structlog.get_logger()
 
@@ -187,12 +187,12 @@ class Writer:
         body = release_patch(work.kind, work.uid, reason, now_s, gates, more=more)
         path = self._path(work)
         how = media_type(work.kind, work.queue_gates)
-        return await self._sent("release", path, body, how, work)
+        return await self._sent(WriteKind.RELEASE, path, body, how, work)
 
     async def unmark(self, work: Work) -> bool:
         """Remove our mark from work that others have started; return whether it is removed."""
         body, how = unmark_patch(work, self._clock.now()), media_type(work.kind, work.queue_gates)
-        return await self._sent("unmark", self._path(work), body, how, work)
+        return await self._sent(WriteKind.UNMARK, self._path(work), body, how, work)
 
     async def plan(
         self,
@@ -210,7 +210,7 @@ class Writer:
         path = self._path(work)
         if work.kind != WorkKind.WORKLOAD:
             path += "/status"
-        return await self._sent("plan", path, body, media_type(work.kind), work)
+        return await self._sent(WriteKind.PLAN, path, body, media_type(work.kind), work)
 
     async def announce(self, work: Work, start_s: float, text: str) -> bool:
         """Write when paused work is resumed; return whether it is written, or the work gone."""
@@ -227,12 +227,12 @@ class Writer:
         work, body = planned.waiting.work, pause_patch(planned, progress, text)
         path = object_path(work.kind, work.namespace, work.name)
         return await self._sent(
-            "pause", path, body, STRATEGIC_MERGE_PATCH, work, is_done_when_gone=False
+            WriteKind.PAUSE, path, body, STRATEGIC_MERGE_PATCH, work, is_done_when_gone=False
         )
 
     async def _sent_status(self, work: Work, body: bytes) -> bool:
         path = self._path(work) + "/status"
-        return await self._sent("condition", path, body, media_type(work.kind), work)
+        return await self._sent(WriteKind.CONDITION, path, body, media_type(work.kind), work)
 
     async def create_event(
         self, work: Work, reason: str, note: str, *, is_warning: bool = False
@@ -240,17 +240,19 @@ class Writer:
         """Create an event about a workload, unless an equal one exists."""
         at_s, about = self._wall.now(), regarded(work)
         body = event_body(about, reason, note, at_s, component=COMPONENT, is_warning=is_warning)
-        return await self._sent("event", f"/api/v1/namespaces/{work.namespace}/events", body)
+        return await self._sent(
+            WriteKind.EVENT, f"/api/v1/namespaces/{work.namespace}/events", body
+        )
 
     async def remember_runtimes(self, namespace: str, cron_job: str, runtimes: str) -> bool:
         """Write on a CronJob how long its last runs took."""
         body = msgspec.json.encode({"metadata": {"annotations": {labels.RUNTIMES: runtimes}}})
         path = f"/apis/batch/v1/namespaces/{namespace}/cronjobs/{cron_job}"
-        return await self._sent("runtimes", path, body, STRATEGIC_MERGE_PATCH)
+        return await self._sent(WriteKind.RUNTIMES, path, body, STRATEGIC_MERGE_PATCH)
 
     async def _sent(
         self,
-        kind: str,
+        kind: WriteKind,
         path: str,
         body: bytes,
         media_type: str = "",

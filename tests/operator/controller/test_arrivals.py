@@ -25,7 +25,7 @@ from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.news import News
-from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.writing.metrics import ControllerMetrics
 from greensched_operator.writing.outbox import Outbox
 from greensched_operator.writing.writing import Writer
 from tests.operator.annotated_work import ENFORCING, NOW_S, api_of, running, work_of

@@ -13,7 +13,7 @@ from greensched_core.kubernetes_api import ApiClient
 from greensched_operator.controller.handlers import JobEvents
 from greensched_operator.kueue.kueue_controller import KueueController
 from greensched_operator.planning.held_works import HeldWorks
-from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.writing.metrics import ControllerMetrics
 from greensched_operator.writing.writing import Writer
 from tests.operator.annotated_work import api_of, refused, stored
 

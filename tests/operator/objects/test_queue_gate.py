@@ -21,15 +21,16 @@ from greensched_operator.objects.release_patch import JSON_PATCH, ReleaseReason,
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.release.releaser import Releaser, decode_stopped
-from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.webhook.admission import (
+    ReviewOutcome,
     ReviewSurroundings,
     Verdict,
     answer,
     decide,
     read_review,
 )
+from greensched_operator.writing.metrics import ControllerMetrics
 from greensched_operator.writing.writing import Writer
 from tests.operator.annotated_work import (
     ENFORCING,
@@ -99,7 +100,7 @@ def test_gates_of_others_stay(before: str, knows_gates: bool, after: str | None)
 
 
 def test_a_kueue_that_knows_no_gates_is_left_its_jobs() -> None:
-    assert verdict_on(arriving(), knows_gates=False) == Verdict("ignored")
+    assert verdict_on(arriving(), knows_gates=False) == Verdict(ReviewOutcome.IGNORED)
 
 
 @given(st.lists(NAMES, unique=True, max_size=4))

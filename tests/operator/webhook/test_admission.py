@@ -24,6 +24,7 @@ from greensched_operator.objects.queue_gate import GATED_BY, KUEUE_QUEUE
 from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.webhook.admission import (
     AdmissionRequest,
+    ReviewOutcome,
     ReviewSurroundings,
     Verdict,
     answer,
@@ -303,4 +304,6 @@ def test_the_answer_always_admits() -> None:
     reply = msgspec.json.decode(answer("1", verdict_on(item)))["response"]
     assert (reply["allowed"], reply["patchType"]) == (True, "JSONPatch")
     assert json.loads(base64.b64decode(reply["patch"]))[-1]["path"] == "/spec/suspend"
-    assert "patch" not in msgspec.json.decode(answer("1", Verdict("ignored")))["response"]
+    assert (
+        "patch" not in msgspec.json.decode(answer("1", Verdict(ReviewOutcome.IGNORED)))["response"]
+    )

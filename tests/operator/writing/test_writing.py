@@ -14,7 +14,7 @@ from greensched_core.clock import ManualClock
 from greensched_core.events import event_body
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.objects.release_patch import ReleaseReason
-from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.writing.metrics import ControllerMetrics
 from greensched_operator.writing.writing import Writer, regarded
 from tests.operator.annotated_work import HOUR_S, NOW_S, api_of, marks, refused, work_of
 
