@@ -240,8 +240,8 @@ class Releaser:
     def _log_faults(self) -> None:
         faults, self._faults = self._faults, []
         if faults:  # one line, even for thousands
-            told, first = "due workloads could not be started; trying again", faults[:_MOST_LOGGED]
-            log.warning(told, workloads=len(faults), first=first)
+            text, first = "due workloads could not be started; trying again", faults[:_MOST_LOGGED]
+            log.warning(text, workloads=len(faults), first=first)
 
     async def _release(self, held: HeldObject, reason: ReleaseReason) -> str:
         """Start an object; return "", or why it could not be started."""

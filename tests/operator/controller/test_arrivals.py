@@ -1,4 +1,4 @@
-"""Work that runs at once: what is told of it, and that one fault does not silence the rest."""
+"""Reports on work that runs at once: one fault does not silence the rest."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.operator.planning.test_start_planning import situation
 SHADOW = replace(ENFORCING, mode=Mode.SHADOW)
 
 
-class Scene:
+class RecordedArrivals:
     """Arrivals with a ledger in memory and an API server that takes everything."""
 
     def __init__(self) -> None:
@@ -52,8 +52,8 @@ class Scene:
         self.bodies.append(json.loads(request.content))
         return httpx.Response(200)
 
-    def fallbacks(self, reason: str) -> float:
-        """Return how often something was made up for."""
+    def errors(self, reason: str) -> float:
+        """Return how many controller errors of this reason were handled."""
         labels = {"reason": reason}
         name = "greensched_operator_controller_errors_total"
         return self.metrics.registry.get_sample_value(name, labels) or 0.0
@@ -80,9 +80,9 @@ def arriving(name: str) -> Work:
 
 
 async def test_shadow_tells_the_ledger_what_it_would_hold() -> None:
-    scene = Scene()
-    await scene.arrivals.process(news(arriving("train")), rules(), lambda _: situation())
-    [record] = scene.records
+    recorded = RecordedArrivals()
+    await recorded.arrivals.process(news(arriving("train")), rules(), lambda _: situation())
+    [record] = recorded.records
     assert (record.what, record.is_shadow, record.subject.name) == (What.PLANNED, True, "train")
 
 
@@ -99,51 +99,54 @@ async def test_shadow_tells_the_ledger_what_it_would_hold() -> None:
 async def test_a_start_that_is_not_this_leaders_names_who_made_it(
     reason: ReleaseReason, told: str
 ) -> None:
-    scene = Scene()
+    recorded = RecordedArrivals()
     over = {"train": ReleaseNow(arriving("train"), reason, "")}
-    async with running(scene.outbox):
-        await scene.arrivals.process(News(over=over), rules(), lambda _: situation())
-        while not scene.bodies:
+    async with running(recorded.outbox):
+        await recorded.arrivals.process(News(over=over), rules(), lambda _: situation())
+        while not recorded.bodies:
             await asyncio.sleep(0.01)
-    [condition] = scene.bodies[0]["status"]["conditions"]
+    [condition] = recorded.bodies[0]["status"]["conditions"]
     assert (condition["status"], condition["message"]) == ("False", told)
 
 
 async def test_a_fault_with_one_workload_silences_no_other() -> None:
-    scene = Scene()
+    recorded = RecordedArrivals()
     cursed = replace(arriving("cursed"), namespace="cursed")
     work = news(cursed, arriving("train"))
-    await scene.arrivals.process(work, rules("cursed"), lambda _: situation())
-    assert [record.subject.name for record in scene.records] == ["train"]
-    assert scene.fallbacks("arrival-failed") == 1
+    await recorded.arrivals.process(work, rules("cursed"), lambda _: situation())
+    assert [record.subject.name for record in recorded.records] == ["train"]
+    assert recorded.errors("arrival-failed") == 1
 
 
 async def test_a_situation_that_cannot_be_reported_ends_no_turn() -> None:
     def fails(_: object) -> None:
         raise RuntimeError("no situation")
 
-    scene = Scene()
-    await scene.arrivals.process(news(arriving("train")), rules(), fails)  # type: ignore[arg-type]  # it fails
-    assert scene.fallbacks("arrival-failed") == 1
+    recorded = RecordedArrivals()
+    await recorded.arrivals.process(news(arriving("train")), rules(), fails)  # type: ignore[arg-type]  # it fails
+    assert recorded.errors("arrival-failed") == 1
 
 
 @pytest.mark.parametrize("mode", [Mode.OFF, Mode.ENFORCE])
 async def test_other_modes_plan_nothing_for_what_runs(mode: Mode) -> None:
-    scene = Scene()
+    recorded = RecordedArrivals()
     policy = Resolved(replace(ENFORCING, mode=mode), PolicyOrigin.BUILT_IN)
     told = HoldRules(lambda *_: policy, lambda *_: None, False)
-    await scene.arrivals.process(news(arriving("train")), told, lambda _: situation())
-    assert scene.records == []
+    await recorded.arrivals.process(news(arriving("train")), told, lambda _: situation())
+    assert recorded.records == []
 
 
 @pytest.mark.parametrize(("paused", "learned"), [(False, 1), (True, 0)])
 async def test_a_cron_job_learns_no_runtime_from_a_run_that_was_paused(
     paused: bool, learned: int
 ) -> None:
-    scene, owner = Scene(), {"kind": "CronJob", "name": "nightly", "uid": "c", "controller": True}
+    recorded, owner = (
+        RecordedArrivals(),
+        {"kind": "CronJob", "name": "nightly", "uid": "c", "controller": True},
+    )
     cron_job = CronJob("team", "nightly", "c", {}, "0 0 * * *", "", ())
     work = work_of("run", {labels.PAUSED_AT: "x"} if paused else {}, owner=owner)
     ended = replace(work, started_s=NOW_S, ended_s=NOW_S + 600.0)
     told = HoldRules(rules().policy_for, lambda *_: cron_job, False)
-    await scene.arrivals.process(News(ended=[ended]), told, lambda _: situation())
-    assert len(scene.outbox) == learned
+    await recorded.arrivals.process(News(ended=[ended]), told, lambda _: situation())
+    assert len(recorded.outbox) == learned

@@ -1,4 +1,4 @@
-"""A namespace full of odd annotations: nobody waits for them to be read."""
+"""A namespace full of odd annotations does not block the operator while it reads them."""
 
 from __future__ import annotations
 
