@@ -14,7 +14,7 @@ from benchmarks.bench_cluster import machine
 from benchmarks.command_line import ROOT, parse, result_file
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
 from greensched_simulator.policy import BASELINE, Policy, policies_named, policy_named
-from greensched_simulator.results.cells import Cell, Row, count, short
+from greensched_simulator.results.cells import Cell, ResultRow, count, short
 from greensched_simulator.results.comparison import (
     CARBON,
     COST,
@@ -90,7 +90,7 @@ def _lines(gallery: dict[str, Results]) -> Iterator[str]:
     )
     yield "\n## Carbon, over the gallery\n"
     yield "Each change with the missed deadlines, mean over seeds.\n"
-    head: Row = ("policy", *gallery)
+    head: ResultRow = ("policy", *gallery)
     yield from _markdown([head, *(_summary_row(policy, gallery) for policy in _shown(gallery))])
     for name, results in gallery.items():
         baseline = mean_outcome(results.outcomes[results.policies[0]])
@@ -109,7 +109,7 @@ def _shown(gallery: dict[str, Results]) -> tuple[Policy, ...]:
     return tuple(dict.fromkeys(each for results in gallery.values() for each in results.policies))
 
 
-def _summary_row(policy: Policy, gallery: dict[str, Results]) -> Row:
+def _summary_row(policy: Policy, gallery: dict[str, Results]) -> ResultRow:
     cells = []
     for results in gallery.values():
         if policy not in results.policies:
@@ -123,7 +123,7 @@ def _summary_row(policy: Policy, gallery: dict[str, Results]) -> Row:
     return (f"`{policy.label}`", *cells)
 
 
-def _rows(results: Results) -> Iterator[Row]:
+def _rows(results: Results) -> Iterator[ResultRow]:
     yield ("policy", "missed", *(name for name, _ in _FIGURES), "wait, h")
     for policy in results.policies:
         missed = count(_mean(MISSED, results, policy))
@@ -144,7 +144,7 @@ def _mean(figure: ComparedFigure, results: Results, policy: Policy) -> float:
     return float(np.mean([figure.of(outcome) for outcome in results.outcomes[policy]]))
 
 
-def _markdown(rows: Iterator[Row] | list[Row]) -> Iterator[str]:
+def _markdown(rows: Iterator[ResultRow] | list[ResultRow]) -> Iterator[str]:
     for place, row in enumerate(rows):
         texts = [cell.text if isinstance(cell, Cell) else cell for cell in row]
         yield f"| {' | '.join(texts)} |"

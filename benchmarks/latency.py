@@ -29,7 +29,7 @@ from greensched_simulator.formats.synthetic_grid import SyntheticSlot, synthetic
 from greensched_testbed.certificates import Authority
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.cluster import publish_grid
-from greensched_testbed.demo.world import ZONES
+from greensched_testbed.demo.world import DEMO_ZONES
 from greensched_testbed.ports import free_port
 from greensched_testbed.processes import start_process
 
@@ -109,7 +109,7 @@ def make_recording(plane: ControlPlane, nodes: Sequence[str], folder: Path, even
 
 def _grid() -> dict[str, Sequence[SyntheticSlot]]:
     """Return two days of synthetic grid for each zone of the nodes."""
-    shapes = itertools.cycle(ZONES)
+    shapes = itertools.cycle(DEMO_ZONES)
     return {
         zone: synthetic_slots(shape, seed=1, span_s=2 * 86_400.0)
         for zone, shape in zip(NODE_ZONES, shapes, strict=False)

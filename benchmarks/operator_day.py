@@ -24,7 +24,7 @@ from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import (
     bill_of,
-    billed_nodes,
+    billed_nodes_of,
     billed_until_s,
     cost_model,
     simulate,
@@ -39,11 +39,11 @@ from greensched_testbed.components import (
 )
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.held_day.day import Day, ItemRun
-from greensched_testbed.held_day.objects import node_groups
+from greensched_testbed.held_day.objects import node_groups_of
 from greensched_testbed.held_day.replaying import create_signals, publish, replay_day
 from greensched_testbed.held_day.watched_runs import late, placements_of
 from greensched_testbed.nodes import create_nodes, wait_until_ready
-from greensched_testbed.operator_processes import NAMESPACE, FastClock, OperatorProcesses
+from greensched_testbed.operator_processes import OPERATOR_NAMESPACE, FastClock, OperatorProcesses
 
 SCENARIO = Path(__file__).with_name("operator-day.yaml")
 POLICY = Path(__file__).with_name("operator-day-policy.yaml")  # the scenario names it too
@@ -120,7 +120,7 @@ def measure(world: World, rate: float, say: Callable[[str], None]) -> Measured:
         metrics = processes.metrics("controller")
         say(", ".join(f"{key.split('{')[1][8:-2]} {value:.0f}" for key, value in metrics.items()
                       if key.startswith("greensched_operator_released_total")))  # fmt: skip
-        writes = writes_of(audit, f"system:serviceaccount:{NAMESPACE}:")
+        writes = writes_of(audit, f"system:serviceaccount:{OPERATOR_NAMESPACE}:")
         say("written: " + ", ".join(f"{kind} {count}" for kind, count in writes.most_common()))
         for name in ("releaser", "webhook", "controller"):
             processes.stop(name)
@@ -129,7 +129,7 @@ def measure(world: World, rate: float, say: Callable[[str], None]) -> Measured:
     placed = placements_of(day, runs)
     asked_s = float(np.nansum(world.jobs.cpu_cores * (at_once.end_s - at_once.start_s)))
     bill = bill_schedule(
-        billed_nodes(world), placed, zone_series(world), (0.0, until_s), cost_model(world)
+        billed_nodes_of(world), placed, zone_series(world), (0.0, until_s), cost_model(world)
     )
     return Measured(
         runs,
@@ -163,7 +163,7 @@ def _start_scheduler(plane: ControlPlane) -> None:
 async def _set_up(plane: ControlPlane, world: World, rate: float) -> tuple[Day, OperatorProcesses]:
     async with ApiClient(plane.access) as client:
         kinds = load_scenario(SCENARIO).cluster.nodes
-        names = await create_nodes(client, node_groups(world, kinds))
+        names = await create_nodes(client, node_groups_of(world, kinds))
         await wait_until_ready(client, names)
         # The day begins 40 s from now, so that everything runs by then.
         pace = FastClock(rate, time.time() + 40.0, world.start_s)

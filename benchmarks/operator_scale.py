@@ -18,7 +18,7 @@ from greensched_core.custom_resources.policy_lookup import green_policies_in
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to_status
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_core.signals.watched import GRID_SIGNALS
+from greensched_core.signals.watched import GRID_SIGNALS_PATH
 from greensched_testbed.components import ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.nodes import EqualNodes, create_nodes
@@ -111,9 +111,9 @@ async def _publish(client: ApiClient, shift_s: float) -> None:
                 "apiVersion": f"{labels.GROUP}/{labels.VERSION}", "kind": "GridSignal",
                 "metadata": {"name": name}, "spec": {"zone": zone, "currency": "EUR"},
             }  # fmt: skip
-            await client.create(GRID_SIGNALS, msgspec.json.encode(body))
+            await client.create(GRID_SIGNALS_PATH, msgspec.json.encode(body))
         status = msgspec.json.encode({"status": to_status(forecast)})
-        await client.patch(f"{GRID_SIGNALS}/{name}/status", status)
+        await client.patch(f"{GRID_SIGNALS_PATH}/{name}/status", status)
 
 
 def _wave(ahead_s: float, zone: int) -> float:

@@ -21,7 +21,7 @@ from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import (
     bill_of,
-    billed_nodes,
+    billed_nodes_of,
     billed_until_s,
     cost_model,
     simulate,
@@ -33,7 +33,7 @@ from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.billing import BillAssumptions
 from greensched_testbed.demo.cluster import GreenSchedProcesses
 from greensched_testbed.held_day.day import Day, ItemRun
-from greensched_testbed.held_day.objects import node_groups
+from greensched_testbed.held_day.objects import node_groups_of
 from greensched_testbed.held_day.replaying import create_signals, publish, replay_day
 from greensched_testbed.held_day.watched_runs import node_row, placements_of
 from greensched_testbed.nodes import create_nodes, wait_until_ready
@@ -73,7 +73,7 @@ def played(
     ends_s = (run.ended_s or 0.0 for run in runs)
     until_s = max(billed_until_s(world, held, at_once), *ends_s)
     bill = bill_schedule(
-        billed_nodes(world), placements_of(day, runs), zone_series(world), (0.0, until_s),
+        billed_nodes_of(world), placements_of(day, runs), zone_series(world), (0.0, until_s),
         cost_model(world),
     )  # fmt: skip
     simulated, run_now = (bill_of(world, each, until_s) for each in (held, at_once))
@@ -87,7 +87,7 @@ async def _set_up(
         world.utilisation_ratio, world.gpu_ratio, _DEFAULT_PUE, world.empty_nodes_sleep
     )
     async with ApiClient(plane.access) as client:
-        names = await create_nodes(client, node_groups(world, scenario.cluster.nodes))
+        names = await create_nodes(client, node_groups_of(world, scenario.cluster.nodes))
         await wait_until_ready(client, names)
         pace = FastClock(rate, time.time() + _LEAD_S, world.start_s)
         day = Day(world, pace, WORK)

@@ -27,7 +27,7 @@ from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import Outlook, outlook_of
 from greensched_policies.planning.planning import Chosen, StartRequest, plan_all
 from greensched_policies.rules.catalogue import WHEN_RULES
-from greensched_simulator.formats.synthetic_grid import SHAPES, SLOT_S, synthetic_slots
+from greensched_simulator.formats.synthetic_grid import SHAPES, SYNTHETIC_SLOT_S, synthetic_slots
 
 _SMALLEST = {"workloads": 20, "turns": 1}
 HEAD = "onnx"
@@ -121,7 +121,7 @@ def _trade(name: str, found: list[Chosen]) -> dict[str, float]:
 def _replan(name: str, world: World, limit: CarbonLimit = _STRICT) -> list[Chosen]:
     cores, runtime_s, slack_s = world
     outlook = _outlook()
-    plan = CorePlan(np.full(len(SHAPES), _capacity(world)), 0.0, SLOT_S, outlook.slots)
+    plan = CorePlan(np.full(len(SHAPES), _capacity(world)), 0.0, SYNTHETIC_SLOT_S, outlook.slots)
     head = None
     if name == HEAD:
         head = GuardedWhen(
@@ -153,7 +153,9 @@ def _outlook() -> Outlook:
         np.array([[getattr(slot, field) for slot in zone] for zone in zones])
         for field in ("carbon_g_per_kwh", "price_per_mwh")
     )
-    return outlook_of(0.0, SLOT_S, carbon, price, np.full(len(zones), int(_DAY_S // SLOT_S)))
+    return outlook_of(
+        0.0, SYNTHETIC_SLOT_S, carbon, price, np.full(len(zones), int(_DAY_S // SYNTHETIC_SLOT_S))
+    )
 
 
 _MODEL = load_bundle(SHIPPED_PRIOR).when

@@ -17,14 +17,14 @@ from urllib.parse import parse_qs, urlsplit
 
 from greensched_core.api_paths import BOUND_AND_RUNNING, CRON_JOBS, JOBS, NODES, PODS
 from greensched_core.kubernetes_api import ApiClient
-from greensched_core.signals.watched import GRID_SIGNALS
+from greensched_core.signals.watched import GRID_SIGNALS_PATH
 
 _PATHS = {
     NODES: "nodes",
     PODS: "pods",
     JOBS: "jobs",
     CRON_JOBS: "cronjobs",
-    GRID_SIGNALS: "gridsignals",
+    GRID_SIGNALS_PATH: "gridsignals",
 }
 _PAGE = 250
 

@@ -23,9 +23,9 @@ from greensched_simulator.results.comparison import (
     CARBON,
     COST,
     Results,
+    confidence_interval,
     difference,
     does_less,
-    interval,
 )
 from greensched_simulator.runs.outcome import Outcome
 from greensched_simulator.scenario.file import read_document
@@ -218,7 +218,7 @@ def summary(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             apart.append(name)
         else:
             changes[name] = row["carbon_against_pct"][THRESHOLD]["mean"]
-    mean = interval(np.array(list(changes.values()) or [np.nan]))
+    mean = confidence_interval(np.array(list(changes.values()) or [np.nan]))
     worst = max(changes, key=lambda name: changes[name], default="")
     return {
         "miss_pct": max(missed.values()),

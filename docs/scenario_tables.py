@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from greensched_simulator.world.scenario_loading import schema
+from greensched_simulator.world.scenario_loading import schema_of_scenarios
 
 Schema = Mapping[str, Any]
 
@@ -16,7 +16,7 @@ _LARGEST = 1e6  # higher limits only protect memory and are not shown
 
 def scenario_tables() -> str:
     """Return a section for each part of the file, with its place and a table of its names."""
-    whole = schema()
+    whole = schema_of_scenarios()
     parts = []
     for name, places in _places(whole).items():
         part = whole["$defs"][name] if name else whole

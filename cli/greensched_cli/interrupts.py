@@ -12,7 +12,7 @@ class Terminated(KeyboardInterrupt):
     """Raised on SIGTERM; code that cleans up after Ctrl-C handles it too."""
 
 
-def status_of(ended: KeyboardInterrupt) -> int:
+def exit_status_of(ended: KeyboardInterrupt) -> int:
     """Return the exit status of a command that this interrupt ended."""
     return TERMINATED if isinstance(ended, Terminated) else INTERRUPTED
 

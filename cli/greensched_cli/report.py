@@ -10,7 +10,7 @@ import typer
 
 from greensched_cli.explain.decisions import Context, InstallNamespace, Kubeconfig
 from greensched_cli.extras import require
-from greensched_cli.ledger.report import show
+from greensched_cli.ledger.report import show_ledger
 from greensched_cli.ledger.source import LedgerSpan
 from greensched_cli.output import AsOutput, Output
 from greensched_cli.reading.api_server import usual_namespace
@@ -75,7 +75,7 @@ def report(
         namespace = namespace or usual_namespace(kubeconfig, context)
     span = LedgerSpan(until - _seconds(since), until, namespace)
     where = Whereabouts(None, kubeconfig, context, install_namespace, None)
-    show(ledger, where, span, out, output)
+    show_ledger(ledger, where, span, out, output)
 
 
 def _seconds(since: str) -> float:

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-Tone = Literal["", "better", "worse"]
-Cell = tuple[str, Tone] | str  # the simulator's cells are such tuples
-Row = Sequence[Cell]
+CellTone = Literal["", "better", "worse"]
+TableCell = tuple[str, CellTone] | str  # the simulator's cells are such tuples
+TableRow = Sequence[TableCell]
 
 _STYLES = {"better": "green", "worse": "bold red", "": ""}
 _PIPED_COLUMNS = 160  # if the width is unknown
@@ -24,7 +24,7 @@ def plain_console(*, to_stderr: bool = False) -> Console:
 
 
 def print_table(
-    console: Console, title: str, rows: Sequence[Row], texts: Collection[str] = ()
+    console: Console, title: str, rows: Sequence[TableRow], texts: Collection[str] = ()
 ) -> None:
     """Print a table whose first row is its head; align figures right, and colour tones.
 
@@ -49,7 +49,9 @@ def print_table(
         console.print(_table(title, part, texts, is_tight=is_tight))
 
 
-def _table(title: str, rows: Sequence[Row], texts: Collection[str], *, is_tight: bool) -> Table:
+def _table(
+    title: str, rows: Sequence[TableRow], texts: Collection[str], *, is_tight: bool
+) -> Table:
     head, *body = rows
     table = Table(
         title=title or None, title_justify="left", title_style="bold underline", box=None,
@@ -68,10 +70,10 @@ def _table(title: str, rows: Sequence[Row], texts: Collection[str], *, is_tight:
     return table
 
 
-def _width(cell: Cell) -> int:
+def _width(cell: TableCell) -> int:
     return max(map(cell_len, _text(cell).plain.split("\n")))
 
 
-def _text(cell: Cell) -> Text:
+def _text(cell: TableCell) -> Text:
     text, tone = (cell, "") if isinstance(cell, str) else cell
     return Text(text, style=_STYLES[tone])

@@ -115,7 +115,7 @@ class ListPage(msgspec.Struct):
 
 
 _decode_page = msgspec.json.Decoder(ListPage).decode
-Parameters = Mapping[str, str | int]
+QueryParameters = Mapping[str, str | int]
 
 
 class ApiClient:
@@ -161,7 +161,7 @@ class ApiClient:
         if self._streams is not None:
             await self._streams.close()
 
-    async def get(self, path: str, parameters: Parameters | None = None) -> bytes:
+    async def get(self, path: str, parameters: QueryParameters | None = None) -> bytes:
         """Return the body at `path`."""
         return await self._send("GET", path, parameters=parameters)
 
@@ -173,7 +173,7 @@ class ApiClient:
         """Patch the object at `path` and return it as the server stored it."""
         return await self._send("PATCH", path, body=body, media_type=media_type)
 
-    async def delete(self, path: str, parameters: Parameters | None = None) -> bytes:
+    async def delete(self, path: str, parameters: QueryParameters | None = None) -> bytes:
         """Delete the object or the whole collection at `path`."""
         return await self._send("DELETE", path, parameters=parameters)
 
@@ -207,7 +207,7 @@ class ApiClient:
         Bookmarks arrive about once a minute, so `silence_s` without any byte means that the
         connection is dead.
         """
-        parameters: Parameters = {
+        parameters: QueryParameters = {
             "watch": "1",
             "resourceVersion": resource_version,
             "allowWatchBookmarks": "true",
@@ -249,7 +249,7 @@ class ApiClient:
         method: str,
         path: str,
         *,
-        parameters: Parameters | None = None,
+        parameters: QueryParameters | None = None,
         body: bytes | None = None,
         media_type: str = "application/json",
     ) -> bytes:

@@ -124,13 +124,13 @@ class PodObject(msgspec.Struct):
 
 
 _RESOURCES = (labels.CPU, labels.MEMORY, labels.NVIDIA_GPU)
-Amounts = tuple[float, float, float]  # cpu cores, memory bytes, GPUs
+RequestedAmounts = tuple[float, float, float]  # cpu cores, memory bytes, GPUs
 # Above any machine, and small enough that sums stay exact enough: a double holds 1e6 cores to 1e-10
 # and 1e16 bytes to 2.
-MOST: Amounts = (1e6, 1e16, 1e5)
+MOST: RequestedAmounts = (1e6, 1e16, 1e5)
 _MOST_OF = dict(zip(_RESOURCES, MOST, strict=True))
 MOST_FAULTS = 8  # of one object that are listed; the others are counted
-_NOTHING: Amounts = (0.0, 0.0, 0.0)
+_NOTHING: RequestedAmounts = (0.0, 0.0, 0.0)
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
 
@@ -161,7 +161,7 @@ def has_finished(pod: PodObject) -> bool:
     return pod.status.phase in _FINISHED
 
 
-def allocatable(node: NodeObject) -> tuple[Amounts, tuple[str, ...]]:
+def allocatable(node: NodeObject) -> tuple[RequestedAmounts, tuple[str, ...]]:
     """Return what pods may use of a node, and faults; what cannot be read counts as 0."""
     faults: list[str] = []
     offered = node.status.allocatable or node.status.capacity
@@ -178,7 +178,7 @@ def _limited(faults: list[str]) -> tuple[str, ...]:
     return *faults[:MOST_FAULTS], f"and {len(faults) - MOST_FAULTS} more faults"
 
 
-def _requests(spec: PodSpec, faults: list[str]) -> Amounts:
+def _requests(spec: PodSpec, faults: list[str]) -> RequestedAmounts:
     total = _NOTHING
     for container in spec.containers or ():
         total = _each(_plus, total, _container(container, faults))
@@ -205,13 +205,13 @@ def _requests(spec: PodSpec, faults: list[str]) -> Amounts:
     return _each(min, total, MOST)
 
 
-def _container(container: Container, faults: list[str]) -> Amounts:
+def _container(container: Container, faults: list[str]) -> RequestedAmounts:
     if container.resources is None or not container.resources.requests:
         return _NOTHING
     return _amounts(container.resources.requests, "requests", faults)
 
 
-def _amounts(quantities: Mapping[str, str], where: str, faults: list[str]) -> Amounts:
+def _amounts(quantities: Mapping[str, str], where: str, faults: list[str]) -> RequestedAmounts:
     cpu, memory, gpu = (_amount(quantities, name, where, faults) for name in _RESOURCES)
     return cpu, memory, gpu
 
@@ -257,7 +257,9 @@ def _plus(one: float, other: float) -> float:
     return one + other
 
 
-def _each(combine: Callable[[float, float], float], one: Amounts, other: Amounts) -> Amounts:
+def _each(
+    combine: Callable[[float, float], float], one: RequestedAmounts, other: RequestedAmounts
+) -> RequestedAmounts:
     return (
         combine(one[0], other[0]),
         combine(one[1], other[1]),

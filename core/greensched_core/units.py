@@ -3,6 +3,7 @@
 JOULES_PER_KWH = 3_600_000.0
 SECONDS_PER_HOUR = 3_600.0
 KWH_PER_MWH = 1_000.0
+SAME_MOMENT_S = 1e-6  # rounding errors of summed durations are smaller
 
 
 def kwh_from_joules(energy_j: float) -> float:
@@ -15,7 +16,7 @@ def watts_from_microwatts(power_uw: float) -> float:
     return power_uw * 1e-6
 
 
-def percent(share: float) -> str:
+def percent_text(share: float) -> str:
     """Return a share as text: 0.43 as `43 %`."""
     return f"{share:.0%}".replace("%", " %")
 

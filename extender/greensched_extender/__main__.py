@@ -15,7 +15,7 @@ from prometheus_client import disable_created_metrics
 
 from greensched_core.api_paths import BOUND_AND_RUNNING, CRON_JOBS, JOBS, NODES, PODS
 from greensched_core.clock import Clock
-from greensched_core.custom_resources.policy_lookup import GREEN_POLICIES
+from greensched_core.custom_resources.policy_lookup import GREEN_POLICIES_PATH
 from greensched_core.declarations import Declarations, OwnerDeclarations, OwnerObject
 from greensched_core.errors import BadInput, TaskEnded
 from greensched_core.kubernetes_api import ApiClient
@@ -29,7 +29,7 @@ from greensched_core.open_files import raise_file_limit
 from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.serving import Certificates, Server, keep_certificates, run_servers, server
 from greensched_core.settings import load_settings, unknown_variables
-from greensched_core.signals.watched import GRID_SIGNALS, SignalSink, decode_signal
+from greensched_core.signals.watched import GRID_SIGNALS_PATH, SignalSink, decode_signal
 from greensched_core.watching import Watch
 from greensched_extender.app import Health, explain_app, extender_app
 from greensched_extender.decisions import Decisions
@@ -167,7 +167,7 @@ class Process:
             field_selector=BOUND_AND_RUNNING,
         )
         signals = SignalSink(self.signals, clock)
-        self._grid_signals = Watch(client, GRID_SIGNALS, decode_signal, signals, clock)
+        self._grid_signals = Watch(client, GRID_SIGNALS_PATH, decode_signal, signals, clock)
         self._jobs = self._owners_watch(client, JOBS, self.declarations.jobs)
         self._cron_jobs = self._owners_watch(client, CRON_JOBS, self.declarations.cron_jobs)
         self._policy_watches(client)
@@ -185,7 +185,7 @@ class Process:
 
     def _policy_watches(self, client: ApiClient) -> None:
         clock, namespace = self._clock, self._settings.policy_namespace
-        self._policies = Watch(client, GREEN_POLICIES, decode_policy, self.policies, clock)
+        self._policies = Watch(client, GREEN_POLICIES_PATH, decode_policy, self.policies, clock)
         config_maps = f"/api/v1/namespaces/{namespace}/configmaps"
         self._bundles = Watch(client, config_maps, decode_config_map, self.choice.bundles, clock)
 

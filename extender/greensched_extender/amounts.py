@@ -15,7 +15,7 @@ def digits(value: float) -> str:
     return text.rstrip("0").rstrip(".") if places else text
 
 
-def scaled(values: Sequence[float], unit: str) -> tuple[list[str], str]:
+def scaled_amounts(values: Sequence[float], unit: str) -> tuple[list[str], str]:
     """Return amounts and their unit, scaled for the largest: 2.46e-5 g as 24.6 and "µg"."""
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     largest = float(f"{largest:.3g}")  # else 999.9 would become 1000 of the smaller unit

@@ -19,7 +19,7 @@ from greensched_extender.scoring import Appraisal
 from greensched_extender.why import TOO_LATE
 from greensched_extender.zone_outcome import PlannedZone
 
-Singles = npt.NDArray[np.float32]
+SingleFloats = npt.NDArray[np.float32]
 _OVERHEAD_BYTES = 2048  # per decision, without its arrays
 _BYTES_PER_CANDIDATE = 4 + 4 + 4 * 4 + 1
 _OUTLOOK_BYTES = 512  # per outlook, without its means
@@ -52,10 +52,10 @@ class Decision:
     names_bytes: int
     rows: npt.NDArray[np.int32]
     zone_of: npt.NDArray[np.int32]
-    power_w: Singles
-    runtime_on_node_s: Singles
-    gpu_share: Singles | None  # measured; NaN, or None for all, where it is assumed
-    relative_cost: Singles
+    power_w: SingleFloats
+    runtime_on_node_s: SingleFloats
+    gpu_share: SingleFloats | None  # measured; NaN, or None for all, where it is assumed
+    relative_cost: SingleFloats
     scores: npt.NDArray[np.int8]
     expected_row: int
     bound_to: str = ""

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from greensched_extender.rows import NO_ROW, Rows
 
-Words = npt.NDArray[np.uint64]
-Places = npt.NDArray[np.int64]
+HashWords = npt.NDArray[np.uint64]
+HashPlaces = npt.NDArray[np.int64]
 
 LEAST_BYTES = 1 << 14  # of an array of names; smaller ones are decoded, which is faster
 MOST_BYTES = 1 << 20  # larger ones are decoded
@@ -87,7 +87,7 @@ class NameHashes:
         rows[unknown] = [self._row_of.get(name, NO_ROW) for name in names]
         return rows
 
-    def _lift(self, raw: bytes, starts: Places, lengths: Places) -> Words:
+    def _lift(self, raw: bytes, starts: HashPlaces, lengths: HashPlaces) -> HashWords:
         """Return each name's first bytes as words, [names, words], with zeros after its end."""
         text = b"%b%b" % (raw, bytes(self._width))
         windows = np.ndarray((len(raw),), f"V{self._width}", text, strides=(1,))
@@ -95,7 +95,7 @@ class NameHashes:
         words &= self._masks.take(lengths, axis=0, mode="clip")
         return words
 
-    def _slots(self, words: Words) -> Places:
+    def _slots(self, words: HashWords) -> HashPlaces:
         hashes = words[:, 0] * self._factors[0]
         for place, factor in enumerate(self._factors[1:], start=1):
             hashes += words[:, place] * factor

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from greensched_core.objects import Amounts
+from greensched_core.objects import RequestedAmounts
 from greensched_core.power.curves import PowerCurve
 from greensched_core.signals.readings import Reading
 from greensched_core.state import Node
@@ -22,7 +22,7 @@ from greensched_extender.view import (
     IS_EMPTY,
     MEMORY_FREE,
     MOVING_COLUMNS,
-    Bytes,
+    ByteArray,
     NodeFacts,
     NodeNames,
     View,
@@ -71,7 +71,7 @@ class NodeRows:
         self.provisional = np.zeros(_FIRST_ROWS, np.int64)
         self._zone_of = np.zeros(_FIRST_ROWS, np.int32)
         self._budget_w = np.full(_FIRST_ROWS, np.inf)
-        self._entries: Bytes = np.zeros((_FIRST_ROWS, 4 * _WIDTH_STEP), np.uint8)
+        self._entries: ByteArray = np.zeros((_FIRST_ROWS, 4 * _WIDTH_STEP), np.uint8)
         self._names: NodeNames | None = None
         self._facts: NodeFacts | None = None
         self._view: View | None = None
@@ -128,7 +128,7 @@ class NodeRows:
         self._names = self._facts = self._view = None
         self._free_if_unused(row)
 
-    def add(self, row: int, amounts: Amounts, sign: int, *, provisional: int = 0) -> None:
+    def add(self, row: int, amounts: RequestedAmounts, sign: int, *, provisional: int = 0) -> None:
         """Add a pod to a row (`sign` 1), or remove it (-1)."""
         self.pods[row] += sign
         self.provisional[row] += provisional
@@ -145,7 +145,7 @@ class NodeRows:
         self,
         utilisation: Mapping[str, Reading],
         gpu_watts: Mapping[str, Reading],
-        unseen: Iterable[tuple[int, Amounts]],
+        unseen: Iterable[tuple[int, RequestedAmounts]],
     ) -> None:
         """Store measured utilisations (0..1) and watts of GPUs; all other rows become unmeasured.
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from greensched_core.state import Workload
 from greensched_extender.protocol import score_head
 from greensched_extender.rows import NO_ROW, Rows
-from greensched_extender.view import Bytes, View
+from greensched_extender.view import ByteArray, View
 from greensched_policies.costs.cost import (
     CostModel,
     Floats,
@@ -132,7 +132,9 @@ _TENS = np.frombuffer(b"          1", np.uint8)  # by score 0..10
 _ONES = np.frombuffer(b"01234567890", np.uint8)
 
 
-def reply(rows: Rows, appraisal: Appraisal, entries: Bytes, unknown: Sequence[str] = ()) -> bytes:
+def reply(
+    rows: Rows, appraisal: Appraisal, entries: ByteArray, unknown: Sequence[str] = ()
+) -> bytes:
     """Return the prioritize reply, assembled from prepared entries.
 
     `unknown` are the names offered whose row is NO_ROW: they get the neutral score.
@@ -145,7 +147,7 @@ def reply(rows: Rows, appraisal: Appraisal, entries: Bytes, unknown: Sequence[st
     return b"[%b%b]" % (known, b",".join(last))
 
 
-def _entries(rows: Rows, scores: npt.NDArray[np.int8], entries: Bytes) -> bytes:
+def _entries(rows: Rows, scores: npt.NDArray[np.int8], entries: ByteArray) -> bytes:
     chosen = entries.take(rows, axis=0)
     chosen[:, -4] = _TENS.take(scores)
     chosen[:, -3] = _ONES.take(scores)

@@ -14,7 +14,7 @@ from greensched_core.clock import Clock
 from greensched_core.declarations import Declarations, Declared, PlannedRun, read_planned_run
 from greensched_core.errors import BadInput
 from greensched_core.kubernetes_api import ApiClient
-from greensched_core.objects import Amounts, PodObject, workload_of
+from greensched_core.objects import PodObject, RequestedAmounts, workload_of
 from greensched_core.state import Workload
 from greensched_extender import protocol
 from greensched_extender.binding import bind
@@ -321,7 +321,7 @@ class Extender:
         self._metrics.fallback(Fallback.UNKNOWN_NODE, len(unknown) - unreadable)
 
 
-def _amounts(workload: Workload) -> Amounts:
+def _amounts(workload: Workload) -> RequestedAmounts:
     return workload.cpu_cores, workload.memory_bytes, workload.gpus
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from greensched_core.clock import Clock
 from greensched_core.metering.meters.catalogue import WHOLE_MACHINE
-from greensched_core.objects import Amounts
+from greensched_core.objects import RequestedAmounts
 from greensched_core.signals.readings import RATIO, Reading
 from greensched_core.state import Node
 from greensched_extender.node_rows import NodeRows
@@ -33,7 +33,7 @@ class NodeReport:
 
     node: Node | None  # None: only pods mention it
     faults: tuple[str, ...]
-    requested: Amounts  # by bound and provisional pods
+    requested: RequestedAmounts  # by bound and provisional pods
     pods: int
     provisional: int
     utilisation: float  # 0..1, as used for costs
@@ -62,11 +62,13 @@ class Snapshot:
             utilisation_ratio=utilisation_ratio, gpu_ratio=gpu_ratio, default_pue=default_pue
         )
         self._nodes: dict[str, tuple[Node, tuple[str, ...]]] = {}
-        self._pods: dict[str, tuple[int, Amounts]] = {}  # uid → where it is bound
+        self._pods: dict[str, tuple[int, RequestedAmounts]] = {}  # uid → where it is bound
         # uid → row, amounts, time to drop it (monotonic seconds); oldest first
-        self._provisional: dict[str, tuple[int, Amounts, float]] = {}
+        self._provisional: dict[str, tuple[int, RequestedAmounts, float]] = {}
         self._recent: deque[tuple[float, str]] = deque(maxlen=_MOST_RECENT)  # bound when, uid
-        self._shared: dict[Amounts, Amounts] = {}  # most requests are equal: they share one tuple
+        self._shared: dict[
+            RequestedAmounts, RequestedAmounts
+        ] = {}  # most requests are equal: they share one tuple
         self._measured: Mapping[str, Reading] = {}  # watts
         self._gpu_watts: Mapping[str, Reading] = {}
         self.expired = 0  # provisional pods that the watch never confirmed
@@ -119,7 +121,7 @@ class Snapshot:
         return list(self._nodes)
 
     def put_pod(
-        self, uid: str, node_name: str, amounts: Amounts, *, is_recent: bool = True
+        self, uid: str, node_name: str, amounts: RequestedAmounts, *, is_recent: bool = True
     ) -> bool:
         """Count a bound pod on its node; return whether the pod is new.
 
@@ -155,7 +157,7 @@ class Snapshot:
         row, _ = self._pods.get(uid, (NO_ROW, None))
         return "" if row == NO_ROW else self._rows.view().names.by_row[row]
 
-    def expect(self, uid: str, row: int, amounts: Amounts) -> None:
+    def expect(self, uid: str, row: int, amounts: RequestedAmounts) -> None:
         """Count a pod on the row it will probably be bound to, until it is seen there or expires.
 
         The protocol never says which node the scheduler chose. Without this, all pods of a burst
@@ -242,7 +244,7 @@ class Snapshot:
             row, amounts, _ = expected
             self._rows.add(row, amounts, -1, provisional=-1)
 
-    def _share(self, amounts: Amounts) -> Amounts:
+    def _share(self, amounts: RequestedAmounts) -> RequestedAmounts:
         if len(self._shared) >= _MOST_SHARED:
             self._shared.clear()
         return self._shared.setdefault(amounts, amounts)
@@ -253,7 +255,7 @@ class Snapshot:
         while self._recent and self._recent[0][0] <= since:
             self._recent.popleft()
 
-    def _unseen(self) -> Iterator[tuple[int, Amounts]]:
+    def _unseen(self) -> Iterator[tuple[int, RequestedAmounts]]:
         """Yield rows, and what is requested there that a mean over the meters' window lacks.
 
         The mean includes t / window of a pod bound t seconds ago, and nothing of an expected pod.

@@ -20,7 +20,7 @@ from greensched_policies.costs.cost import (
     NodeColumns,
 )
 
-Bytes = npt.NDArray[np.uint8]
+ByteArray = npt.NDArray[np.uint8]
 
 # Rows of the changing columns; with the fixed ones in `cost` they make up NodeColumns.
 CPU_BEFORE, MEMORY_FREE, GPU_FREE, IS_EMPTY = range(4)
@@ -35,7 +35,7 @@ class NodeNames:
     row_of: dict[str, int]  # only nodes of known capacity
     by_row: list[str]  # new rows are appended, no row is ever renamed
     by_row_bytes: int  # memory of that list and its names
-    entries: Bytes  # [rows, width]: the node's entry in a prioritize reply, score left blank
+    entries: ByteArray  # [rows, width]: the node's entry in a prioritize reply, score left blank
     unreadable: frozenset[str]  # nodes whose capacity could not be read
     hashes: NameHashes  # finds rows without decoding the names
 

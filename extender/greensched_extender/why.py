@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from greensched_extender.amounts import digits, scaled
+from greensched_extender.amounts import digits, scaled_amounts
 from greensched_extender.zone_outcome import ZoneOutcome
 from greensched_policies.learned.model_fields import ONNX
 
 TOO_LATE = "answered too late"  # the outcome of a pod that was bound before its decision
-Candidate = Mapping[str, Any]
+ExplainedCandidate = Mapping[str, Any]
 
 _CARBON, _COST, _ENERGY = "carbonGrams", "cost", "energyJoules"
 # What each policy weighs: by fixed weights here, or by the decision's; other policies differ.
@@ -34,7 +34,7 @@ _WH_PER_KWH, _WH_PER_MWH = 1e3, 1e6
 
 def why(decision: Mapping[str, Any]) -> str:
     """Return the sentence for a rendered decision with `weights`, its cheapest node first."""
-    offered: Sequence[Candidate] = decision["candidates"]
+    offered: Sequence[ExplainedCandidate] = decision["candidates"]
     known = [each for each in offered if _finite(each["relativeCost"])]
     if not known:
         return "The extender could not rank any of the nodes offered, so all scored alike."
@@ -60,12 +60,12 @@ def as_cheap(cost: float, other: float) -> bool:
     return abs(cost - other) <= _EQUAL * min(abs(cost), abs(other))
 
 
-def _asks_for_nothing(decision: Mapping[str, Any], known: Sequence[Candidate]) -> bool:
+def _asks_for_nothing(decision: Mapping[str, Any], known: Sequence[ExplainedCandidate]) -> bool:
     pod = decision["pod"]
     return not (pod["cpuCores"] or pod["gpus"]) and all(not each["powerWatts"] for each in known)
 
 
-def _planned(decision: Mapping[str, Any], chosen: Candidate) -> str:
+def _planned(decision: Mapping[str, Any], chosen: ExplainedCandidate) -> str:
     """Return whether a planned zone decided; "" if none was planned."""
     planned = decision.get("plannedZone")
     if not planned or decision["outcome"]["state"] == TOO_LATE:
@@ -76,7 +76,9 @@ def _planned(decision: Mapping[str, Any], chosen: Candidate) -> str:
     return f"; its start was planned in {zone}, {_LEFT[planned['outcome']]}"
 
 
-def _who_decided(decision: Mapping[str, Any], known: Sequence[Candidate], place: int) -> str:
+def _who_decided(
+    decision: Mapping[str, Any], known: Sequence[ExplainedCandidate], place: int
+) -> str:
     if decision["outcome"]["state"] == TOO_LATE:
         return "; the answer came too late, so kube-scheduler's own scores decided alone"
     is_best = known[place]["score"] == max(each["score"] for each in known)
@@ -85,7 +87,7 @@ def _who_decided(decision: Mapping[str, Any], known: Sequence[Candidate], place:
     return "; kube-scheduler's own scores preferred it"
 
 
-def _standing(decision: Mapping[str, Any], known: Sequence[Candidate], place: int) -> str:
+def _standing(decision: Mapping[str, Any], known: Sequence[ExplainedCandidate], place: int) -> str:
     costs = [float(each["relativeCost"]) for each in known]
     mine, least = costs[place], costs[0]
     name, count, policy = known[place]["node"], len(known), decision["policy"]
@@ -114,7 +116,7 @@ def _against_mean(mine: float, costs: Sequence[float]) -> str:
     return f": {abs(percent)} % {'less' if percent > 0 else 'more'} than the average node"
 
 
-def _due_to(decision: Mapping[str, Any], known: Sequence[Candidate], place: int) -> str:
+def _due_to(decision: Mapping[str, Any], known: Sequence[ExplainedCandidate], place: int) -> str:
     """Return the main cause of the difference from the average node, with both figures."""
     gains = {}
     for kind, weight in _weights(decision).items():
@@ -134,7 +136,7 @@ def _due_to(decision: Mapping[str, Any], known: Sequence[Candidate], place: int)
 
 
 def _grid_or_energy(
-    kind: str, known: Sequence[Candidate], place: int, mine_wh: float, mean_wh: float
+    kind: str, known: Sequence[ExplainedCandidate], place: int, mine_wh: float, mean_wh: float
 ) -> str:
     """Return whether energy or the grid, whose product grams and money are, differs more."""
     amount, mean_amount = float(known[place][kind]), fmean(each[kind] for each in known)
@@ -152,7 +154,7 @@ def _grid_or_energy(
 
 
 def _against(mine_wh: float, mean_wh: float) -> str:
-    (mine, mean), unit = scaled([mine_wh, mean_wh], "Wh")
+    (mine, mean), unit = scaled_amounts([mine_wh, mean_wh], "Wh")
     return f"{mine} against {mean} {unit}"
 
 

@@ -22,7 +22,9 @@ from greensched_operator.runtime.settings import OperatorSettings
 
 log = structlog.get_logger()
 
-Run = Callable[[OperatorSettings, ApiClient, asyncio.Event], Awaitable[int | None]]  # exit status
+RunProcess = Callable[
+    [OperatorSettings, ApiClient, asyncio.Event], Awaitable[int | None]
+]  # exit status
 
 
 async def _controller(settings: OperatorSettings, client: ApiClient, stop: asyncio.Event) -> None:
@@ -68,7 +70,7 @@ async def _check_install(settings: OperatorSettings, client: ApiClient, stop: as
 
 
 # Each process imports its own modules, so that a releaser does not load numpy or a model.
-PROCESSES: dict[str, Run] = {
+PROCESSES: dict[str, RunProcess] = {
     "controller": _controller,
     "webhook": _webhook,
     "releaser": _releaser,
@@ -77,7 +79,7 @@ PROCESSES: dict[str, Run] = {
 }
 
 
-async def serve(name: str, settings: OperatorSettings) -> int:
+async def serve_process(name: str, settings: OperatorSettings) -> int:
     """Run a process until it ends or gets SIGTERM or SIGINT, and return its exit status.
 
     Raises BadInput if it cannot start.
@@ -106,7 +108,7 @@ def main(arguments: Sequence[str]) -> int:
         for variable in unknown_variables(OperatorSettings, os.environ):
             log.warning("unknown setting in the environment, ignored", variable=variable)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(serve(name, settings))
+            return runner.run(serve_process(name, settings))
     except BadInput as fault:
         print(f"greensched_operator: {fault}", file=sys.stderr)
         return 2

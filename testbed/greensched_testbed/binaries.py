@@ -92,7 +92,7 @@ KUEUE = Recipe(
     cpu_minutes=6.0,
     flags=("-ldflags", "-s -w"),
 )
-NODE = Recipe(
+NODE_RECIPE = Recipe(
     title="Kubernetes node",
     module=_MODULES / "node",
     programs=("kubelet", "kube-proxy"),

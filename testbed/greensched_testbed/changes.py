@@ -11,7 +11,7 @@ def change_pct(ours: float, theirs: float) -> float | None:
     return None if share is None else 100.0 * share
 
 
-def change_text(ours: float, theirs: float) -> str:
+def relative_change_text(ours: float, theirs: float) -> str:
     """Return the difference of `ours` to `theirs` as text: `-12.3 %`, or a dash."""
     percent = change_pct(ours, theirs)
     if percent is None or math.isnan(percent):

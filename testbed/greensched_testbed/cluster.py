@@ -54,7 +54,7 @@ class ClusterRecord:
         return Path(self.folder) / "logs"
 
 
-def default_folder() -> Path:
+def default_cluster_folder() -> Path:
     """Return the default folder of a user's cluster."""
     return platformdirs.user_state_path("greensched", appauthor=False) / "cluster"
 
@@ -72,7 +72,7 @@ def up(
     as it is. Raises BadInput if the folder has other content or an archive is invalid,
     CannotRunNodes if this machine cannot run real nodes.
     """
-    folder = (folder or default_folder()).absolute()
+    folder = (folder or default_cluster_folder()).absolute()
     images = [_archive(each) for each in images]
     present = status(folder)
     if present is not None:
@@ -172,7 +172,7 @@ async def count_nodes(record: ClusterRecord) -> int:
 
 def status(folder: Path | None = None) -> ClusterRecord | None:
     """Return the record of the cluster in a folder if all its processes run, else None."""
-    record = _read(folder or default_folder())
+    record = _read(folder or default_cluster_folder())
     if record is None or record.starter is not None:
         return None
     if any(_find(process) is None for process in record.processes):
@@ -187,7 +187,7 @@ def down(folder: Path | None = None) -> tuple[str, ...]:
     real nodes, this removes everything left by runs whose parents were killed. Raises BadInput
     while `up` still runs.
     """
-    folder = (folder or default_folder()).absolute()
+    folder = (folder or default_cluster_folder()).absolute()
     record = _read(folder)
     if record is None:
         return ()

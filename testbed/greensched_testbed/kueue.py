@@ -33,7 +33,9 @@ _READY_TIMEOUT_S = 120.0
 def running_kueue(plane: ControlPlane) -> Iterator[None]:
     """Run Kueue in a control plane; raises BuildFailed, ProcessDied or NotReady."""
     program = kueue_program()
-    crds = [prepared(yaml.safe_load(file.read_text())) for file in sorted(kueue_crds().glob("*"))]
+    crds = [
+        prepared_crd(yaml.safe_load(file.read_text())) for file in sorted(kueue_crds().glob("*"))
+    ]
     _apply(plane, [*crds, *_surroundings()])
     names = [f"crd/{each['metadata']['name']}" for each in crds]
     plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
@@ -58,7 +60,7 @@ def running_kueue(plane: ControlPlane) -> Iterator[None]:
         plane.processes.stop("kueue")
 
 
-def prepared(crd: dict[str, Any]) -> dict[str, Any]:
+def prepared_crd(crd: dict[str, Any]) -> dict[str, Any]:
     """Return a CRD of Kueue with only its newest version."""
     versions = [each for each in crd["spec"]["versions"] if each["name"] == VERSION]
     if not versions:

@@ -12,7 +12,7 @@ from greensched_testbed.nodes import EqualNodes
 
 GIB = 2.0**30
 GENERATION_LABEL = "demo.greensched.io/generation"
-GPUS = 4  # GPUs on each node that has any
+GPUS_OF_A_NODE = 4  # GPUs on each node that has any
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def mixed_nodes(count: int) -> list[EqualNodes]:
     ]
     share, rest = divmod(count, len(kinds))
     return [
-        equal_nodes(generation, zone, share + (place < rest), GPUS)
+        equal_nodes(generation, zone, share + (place < rest), GPUS_OF_A_NODE)
         for place, (generation, zone) in enumerate(kinds)
     ]
 

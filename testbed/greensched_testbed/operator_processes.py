@@ -21,7 +21,7 @@ from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.ports import free_port
 from greensched_testbed.processes import ManagedProcess
 
-NAMESPACE = "greensched"
+OPERATOR_NAMESPACE = "greensched"
 LEDGER_PORT = 8890  # on the controller's pods, the chart's default
 _READY_TIMEOUT_S = 60.0
 _KINDS = ("controller", "webhook", "releaser")
@@ -76,7 +76,7 @@ class OperatorProcesses:
         own += ["extender.replicas=0", "scheduler.replicas=0", "scheduler.extenderUrl=http://none"]
         own += [f"operator.webhook.url={self.review_url()}"]
         self._plane.helm(
-            "upgrade", "--install", RELEASE, str(chart_folder()), "--namespace", NAMESPACE,
+            "upgrade", "--install", RELEASE, str(chart_folder()), "--namespace", OPERATOR_NAMESPACE,
             "--create-namespace", *(part for each in own for part in ("--set", each)), *arguments,
         )  # fmt: skip
         for kind in ("greenpolicies", "jobpowerprofiles", "gridsignals"):
@@ -103,7 +103,7 @@ class OperatorProcesses:
         """
         name = name or kind
         port = self._health_ports.setdefault(name, free_port())
-        account = self._plane.service_account_dir(NAMESPACE, f"{RELEASE}-{kind}")
+        account = self._plane.service_account_dir(OPERATOR_NAMESPACE, f"{RELEASE}-{kind}")
         settings = {
             "SERVICEACCOUNT_DIR": str(account),
             "IDENTITY": name,

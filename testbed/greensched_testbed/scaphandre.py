@@ -17,7 +17,7 @@ from greensched_testbed.errors import BuildFailed, CannotBuildHere
 from greensched_testbed.processes import start_process, tail
 from greensched_testbed.progress import LiveLine
 
-VERSION = "1.0.0"
+SCAPHANDRE_RELEASE = "1.0.0"
 _TITLE = "Scaphandre"
 _SOURCE = Path(__file__).parent / "rust" / "no_modules.c"
 # The other features' dependencies do not compile with Rust 1.95.
@@ -48,8 +48,8 @@ def libraries_of(program: Path) -> tuple[Path, ...]:
 
 
 def _key() -> str:
-    content = " ".join((VERSION, *_OPTIONS)).encode() + _SOURCE.read_bytes()
-    return f"{VERSION}-{hashlib.sha256(content).hexdigest()[:8]}"
+    content = " ".join((SCAPHANDRE_RELEASE, *_OPTIONS)).encode() + _SOURCE.read_bytes()
+    return f"{SCAPHANDRE_RELEASE}-{hashlib.sha256(content).hexdigest()[:8]}"
 
 
 def _build(result: Path) -> None:
@@ -59,15 +59,17 @@ def _build(result: Path) -> None:
     shutil.rmtree(partial, ignore_errors=True)  # left by a killed build
     partial.mkdir()
     began = time.monotonic()
-    LiveLine().say(f"{_TITLE}: building {VERSION} from source by cargo, once: about three minutes")
+    LiveLine().say(
+        f"{_TITLE}: building {SCAPHANDRE_RELEASE} from source by cargo, once: about three minutes"
+    )
     part = partial / "no_modules.o"
     subprocess.run([compiler, "-O2", "-c", str(_SOURCE), "-o", str(part)], check=True)
     log = result.with_suffix(".log")
     log.unlink(missing_ok=True)
     process = start_process(
         "cargo",
-        [cargo, "install", "scaphandre", "--version", f"={VERSION}", *_OPTIONS, "--target", _host(),
-         "--root", partial, "--target-dir", partial / "target"],
+        [cargo, "install", "scaphandre", "--version", f"={SCAPHANDRE_RELEASE}", *_OPTIONS,
+         "--target", _host(), "--root", partial, "--target-dir", partial / "target"],
         log,
         environment={
             **os.environ, "RUSTFLAGS": f"-C link-arg={part} -C link-arg=-Wl,--wrap=open64"

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from greensched_cli.terminal import Row, print_table
+from greensched_cli.terminal import TableRow, print_table
 
-HEAD: Row = ("policy", "energy,\nkWh", "active,\nkWh", "cost,\nEUR", "carbon,\nkg")
-BODY: list[Row] = [
+HEAD: TableRow = ("policy", "energy,\nkWh", "active,\nkWh", "cost,\nEUR", "carbon,\nkg")
+BODY: list[TableRow] = [
     ("spread", "1,873.25", "462.125", "54.5", "201.75"),
     ("carbon-time", "609.375", "380.5", "28.9", "116.25"),
 ]

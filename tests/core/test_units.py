@@ -2,7 +2,7 @@
 
 import pytest
 
-from greensched_core.units import percent, signed_percent
+from greensched_core.units import percent_text, signed_percent
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ def test_a_change_has_its_sign_and_nothing_has_none(share: float, text: str) -> 
 
 
 def test_a_share_has_no_sign() -> None:
-    assert percent(0.432) == "43 %"
+    assert percent_text(0.432) == "43 %"

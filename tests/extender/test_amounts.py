@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_extender.amounts import digits, scaled
+from greensched_extender.amounts import digits, scaled_amounts
 
 
 @pytest.mark.parametrize(("value", "text"), [
@@ -31,10 +31,10 @@ def test_three_digits_are_reported_without_an_exponent(value: float, text: str) 
 def test_amounts_share_the_unit_that_suits_the_largest(
     values: list[float], unit: str, told: tuple[list[str], str]
 ) -> None:
-    assert scaled(values, unit) == told
+    assert scaled_amounts(values, unit) == told
 
 
 @given(st.lists(st.floats()))
 def test_any_amounts_are_reported_without_an_exponent(values: list[float]) -> None:
-    shown, _ = scaled([value for value in values if abs(value) < 1e30], "g")
+    shown, _ = scaled_amounts([value for value in values if abs(value) < 1e30], "g")
     assert not any("e" in text for text in shown)

@@ -24,7 +24,7 @@ from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to_status
 from greensched_core.signals.timestamps import parse_timestamp
-from greensched_core.signals.watched import GRID_SIGNALS
+from greensched_core.signals.watched import GRID_SIGNALS_PATH
 from greensched_operator.controller.controller_process import ControllerProcess
 from greensched_operator.release.releaser import Releaser
 from greensched_operator.runtime.heartbeat import Heartbeat
@@ -250,14 +250,14 @@ class Place:
         end_s = now_s + len(slots) * slot_s
         forecast = ZoneForecast(zone, "", time.time(), "test", slots[0], tuple(slots), end_s)
         name = object_name(zone)
-        if not await exists(self.api, f"{GRID_SIGNALS}/{name}"):
-            await self.create(GRID_SIGNALS, {
+        if not await exists(self.api, f"{GRID_SIGNALS_PATH}/{name}"):
+            await self.create(GRID_SIGNALS_PATH, {
                 "apiVersion": f"{labels.GROUP}/{labels.VERSION}", "kind": "GridSignal",
                 "metadata": {"name": name}, "spec": {"zone": zone},
             })  # fmt: skip
             self.signals.append(name)
         body = json.dumps({"status": to_status(forecast)}).encode()
-        await self.api.patch(f"{GRID_SIGNALS}/{name}/status", body)
+        await self.api.patch(f"{GRID_SIGNALS_PATH}/{name}/status", body)
 
     async def offer_node(self, zone: str, cpu_cores: float = 16.0) -> None:
         """Create a node in a grid zone, simulated by kwok."""
@@ -350,7 +350,7 @@ async def place(
     yield made
     await api.delete(f"/api/v1/namespaces/{own}")
     for name in made.signals:
-        await api.delete(f"{GRID_SIGNALS}/{name}")
+        await api.delete(f"{GRID_SIGNALS_PATH}/{name}")
     await delete_nodes(api, made.nodes)
 
 

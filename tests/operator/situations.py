@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from greensched_operator.planning.cluster_state import Zone
-from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
+from greensched_operator.planning.outlooks import Outlooks, slot_begin
 from greensched_operator.planning.start_planning import Situation
-from greensched_policies.planning.outlook import outlook_of
+from greensched_policies.planning.outlook import SLOT_S, outlook_of
 from greensched_policies.rules.catalogue import WHEN_RULES
 
 

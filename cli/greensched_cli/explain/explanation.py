@@ -9,10 +9,10 @@ from typing import Any
 
 from rich.console import Console
 
-from greensched_cli.terminal import Row, Tone, plain_console, print_table
+from greensched_cli.terminal import CellTone, TableRow, plain_console, print_table
 from greensched_core.durations import format_duration
 from greensched_core.units import SECONDS_PER_HOUR
-from greensched_extender.amounts import digits, scaled
+from greensched_extender.amounts import digits, scaled_amounts
 from greensched_extender.why import TOO_LATE, as_cheap
 
 _JOULES_PER_WH = SECONDS_PER_HOUR  # one watt for one hour
@@ -148,7 +148,7 @@ def _policy(decision: Mapping[str, Any]) -> str:
     return f"{name}, weights {shown}{whose}"
 
 
-def _zone_rows(zones: Sequence[Mapping[str, Any]]) -> list[Row]:
+def _zone_rows(zones: Sequence[Mapping[str, Any]]) -> list[TableRow]:
     cells = (
         (
             zone["zone"],
@@ -164,7 +164,7 @@ def _zone_rows(zones: Sequence[Mapping[str, Any]]) -> list[Row]:
     return [_ZONE_HEAD, *cells]
 
 
-def _candidate_rows(decision: Mapping[str, Any], rows: int) -> list[Row]:
+def _candidate_rows(decision: Mapping[str, Any], rows: int) -> list[TableRow]:
     """Return a head and a line for each candidate; mark the line of the pod's node."""
     chosen = decision["outcome"].get("node")
     candidates = decision["candidates"][:rows]
@@ -173,9 +173,9 @@ def _candidate_rows(decision: Mapping[str, Any], rows: int) -> list[Row]:
     power = _in_unit([candidate["powerWatts"] for candidate in candidates], "W")
     carbon = _in_unit([candidate["carbonGrams"] for candidate in candidates], "g")
     amounts = zip(candidates, power, _in_unit(hours, "Wh"), carbon, strict=True)
-    found: list[Row] = [_CANDIDATE_HEAD]
+    found: list[TableRow] = [_CANDIDATE_HEAD]
     for candidate, power_text, energy_text, carbon_text in amounts:
-        tone: Tone = "better" if candidate["node"] == chosen else ""
+        tone: CellTone = "better" if candidate["node"] == chosen else ""
         texts = (
             candidate["node"],
             _number(candidate["score"], 0),
@@ -192,7 +192,7 @@ def _candidate_rows(decision: Mapping[str, Any], rows: int) -> list[Row]:
 
 def _in_unit(values: Sequence[float | None], unit: str) -> list[str]:
     """Return a column's amounts, all in one unit, so that they can be compared."""
-    shown, scaled_unit = scaled([value or 0.0 for value in values], unit)
+    shown, scaled_unit = scaled_amounts([value or 0.0 for value in values], unit)
     pairs = zip(values, shown, strict=True)
     return ["no data" if value is None else f"{text} {scaled_unit}" for value, text in pairs]
 

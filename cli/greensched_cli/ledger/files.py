@@ -13,7 +13,7 @@ from greensched_operator.ledger.tables import COLUMNS
 _TYPES = {"Text": pa.string(), "Double": pa.float64(), "Boolean": pa.bool_()}
 
 
-def schema() -> pa.Schema:
+def file_schema() -> pa.Schema:
     """Return the columns of both files; docs/ledger.md explains them."""
     return pa.schema(
         [
@@ -25,7 +25,7 @@ def schema() -> pa.Schema:
 
 def write_files(folder: Path, records: Sequence[LedgerRecord]) -> list[Path]:
     """Write ledger.parquet and ledger.csv; return their paths. Raises OSError."""
-    rows = pa.Table.from_pylist([flat(record) for record in records], schema=schema())
+    rows = pa.Table.from_pylist([flat(record) for record in records], schema=file_schema())
     parquet, csv = folder / "ledger.parquet", folder / "ledger.csv"
     pyarrow.parquet.write_table(rows, parquet, compression="zstd")
     pyarrow.csv.write_csv(rows, csv)

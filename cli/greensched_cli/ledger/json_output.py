@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from greensched_cli.ledger.outcomes import is_late, is_overdue, is_waiting
-from greensched_cli.ledger.savings import BASELINE, Savings, SavingsFigure
+from greensched_cli.ledger.savings import RUN_NOW_BASELINE, Savings, SavingsFigure
 from greensched_cli.ledger.tables import LedgerReport, losses_of
 from greensched_core.signals.timestamps import format_timestamp
 
@@ -21,7 +21,7 @@ def report_json(report: LedgerReport) -> dict[str, Any]:
         "since": format_timestamp(round(span.since)),
         "until": format_timestamp(round(span.until)),
         "namespace": span.namespace,
-        "baseline": BASELINE,
+        "baseline": RUN_NOW_BASELINE,
         "started": _savings(report.done),
         "shadow": _savings(report.shadow),
         "waitingCount": sum(is_waiting(outcome, span.until) for outcome in report.unstarted),

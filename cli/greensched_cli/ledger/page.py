@@ -10,23 +10,23 @@ import plotly.graph_objects as go
 
 from greensched_cli.ledger.outcomes import WorkOutcome, is_late
 from greensched_cli.ledger.savings import (
-    BASELINE,
+    RUN_NOW_BASELINE,
     Savings,
     SavingsCourse,
     SavingsFigure,
-    courses_of,
+    savings_courses,
 )
 from greensched_cli.ledger.tables import (
     HOW_CERTAIN,
     LedgerReport,
-    change_text,
     decided_rows,
-    facts,
+    in_namespace,
     losses_of,
     measured_rows,
     namespace_rows,
-    place_of,
+    report_facts,
     saved_rows,
+    savings_change_text,
 )
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.reports.looks import TONE_COLOURS, change_colour
@@ -61,7 +61,7 @@ def _sections(report: LedgerReport) -> Iterator[str]:
         format_timestamp(round(each)) for each in (report.span.since, report.span.until)
     )
     yield heading("What holding work saved")
-    yield paragraph(f"{since} to {until}{place_of(report)}, against {BASELINE}", "lead")
+    yield paragraph(f"{since} to {until}{in_namespace(report)}, against {RUN_NOW_BASELINE}", "lead")
     yield _tiles(report)
     if report.done.outcomes:
         yield section(
@@ -77,7 +77,7 @@ def _sections(report: LedgerReport) -> Iterator[str]:
         lost = losses_of(report.done)
         yield section(
             "Where it lost",
-            listed(lost) if lost else paragraph(f"No significant loss against {BASELINE}."),
+            listed(lost) if lost else paragraph(f"No significant loss against {RUN_NOW_BASELINE}."),
         )
     if report.shadow.outcomes:
         yield section(
@@ -90,12 +90,12 @@ def _sections(report: LedgerReport) -> Iterator[str]:
     if measured := measured_rows(report.done.outcomes):
         yield section("Measured and estimated", table(measured))
     yield section("What was decided", table([("", ""), *decided_rows(report)]))
-    yield section("This report", table([("", ""), *facts(report)], "facts"))
+    yield section("This report", table([("", ""), *report_facts(report)], "facts"))
 
 
 def _that_change(outcomes: Sequence[WorkOutcome]) -> list[SavingsCourse]:
     """Return the courses that are not zero throughout: holding work alone changes no energy."""
-    courses = courses_of(outcomes)
+    courses = savings_courses(outcomes)
     moving = [each for each in courses if max(map(abs, each.saved)) > _ROUNDING]
     return moving or courses
 
@@ -114,7 +114,7 @@ def _tiles(report: LedgerReport) -> str:
 
 def _saved_tile(figure: SavingsFigure, would: str) -> str:
     verb = f"{would}saved" if figure.saved >= 0 else f"{would}taken in excess"
-    label = f"{figure.name} {verb}; {change_text(figure.percent)}"
+    label = f"{figure.name} {verb}; {savings_change_text(figure.percent)}"
     amount = 0.0 if abs(figure.saved) < _ROUNDING else abs(figure.saved)
     return _tile(f"{large(amount)} {figure.unit}", label, change_colour(figure.percent))
 
@@ -168,7 +168,10 @@ def _change_figure(shown: SavingsFigure, rows: dict[str, SavingsFigure]) -> go.F
         },
         mode="markers",
         marker={"size": 9, "color": [change_colour(each) for each in percents]},
-        text=[f"{change_text(row.percent)}, {row.workloads:,} workloads" for row in rows.values()],
+        text=[
+            f"{savings_change_text(row.percent)}, {row.workloads:,} workloads"
+            for row in rows.values()
+        ],
         hovertemplate="%{y}: %{text}<extra></extra>",
         showlegend=False,
     )

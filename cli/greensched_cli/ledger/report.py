@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from greensched_cli.ledger.tables import LedgerReport
 
 
-def show(
+def show_ledger(
     ledger: str | None, where: Whereabouts, span: LedgerSpan, out: Path | None, output: Output
 ) -> None:
     """Print the savings in a span of a ledger; write page and records into a folder, if given.
@@ -47,14 +47,18 @@ def _print(report: "LedgerReport", read: ReadLedger) -> None:
         print(note, file=sys.stderr)
     if not read.records and not read.losses:
         hint = "; -A counts all namespaces" if report.span.namespace else ""
-        console.print(f"{report.source}: no decision in this period{tables.place_of(report)}{hint}")
+        console.print(
+            f"{report.source}: no decision in this period{tables.in_namespace(report)}{hint}"
+        )
         return
     for title, savings in (
         ("Work that was started", report.done),
         ("What shadow mode would have saved", report.shadow),
     ):
         if savings.outcomes:
-            print_table(console, title + tables.place_of(report), tables.saved_rows(savings.whole))
+            print_table(
+                console, title + tables.in_namespace(report), tables.saved_rows(savings.whole)
+            )
             console.print()
             print_table(console, "By namespace", tables.namespace_rows(savings))
             console.print()

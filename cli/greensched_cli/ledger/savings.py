@@ -16,7 +16,7 @@ from greensched_cli.ledger.outcomes import WorkOutcome
 from greensched_core.units import JOULES_PER_KWH, SECONDS_PER_HOUR
 from greensched_simulator.results.cells import ConfidenceInterval
 
-BASELINE = "run-now"
+RUN_NOW_BASELINE = "run-now"
 DRAWS, SEED = 1_000, 20_260_101
 # Workloads needed for an interval. With sums as uneven as those of jobs (lognormal, sigma 1) it
 # covers the true change 92 times of 100 with 20 workloads, 88 with 10, 79 with 5.
@@ -29,7 +29,7 @@ _DAY_S = 86_400.0
 _HOURLY_UP_TO_S = 3 * _DAY_S
 
 _Amount = Callable[[WorkOutcome], tuple[float | None, float | None]]
-Pair = tuple[float, float]  # the amount of running at once, and the amount taken
+ValuePair = tuple[float, float]  # the amount of running at once, and the amount taken
 
 
 class SavingsFigure(NamedTuple):
@@ -82,11 +82,11 @@ def savings_of(outcomes: Sequence[WorkOutcome]) -> Savings:
     for outcome in outcomes:
         mine.setdefault(outcome.namespace, []).append(outcome)
     kinds = kinds_of(outcomes)
-    parts = {name: figures_of(mine[name], kinds) for name in sorted(mine)}
-    return Savings(outcomes, figures_of(outcomes, kinds), parts)
+    parts = {name: savings_figures(mine[name], kinds) for name in sorted(mine)}
+    return Savings(outcomes, savings_figures(outcomes, kinds), parts)
 
 
-def figures_of(
+def savings_figures(
     outcomes: Sequence[WorkOutcome], kinds: Sequence[AmountKind] = ()
 ) -> list[SavingsFigure]:
     """Return energy, carbon, and the cost in each currency; leave out figures without data.
@@ -97,7 +97,7 @@ def figures_of(
     return [figure for figure in figures if figure.workloads]
 
 
-def courses_of(outcomes: Sequence[WorkOutcome]) -> list[SavingsCourse]:
+def savings_courses(outcomes: Sequence[WorkOutcome]) -> list[SavingsCourse]:
     """Return savings by the hour of the release or end; by the day for more than three days."""
     if not outcomes:
         return []
@@ -148,7 +148,7 @@ def _in_currency(currency: str, costs: _Amount) -> _Amount:
     return lambda outcome: costs(outcome) if outcome.currency == currency else (None, None)
 
 
-def _pairs(kind: AmountKind, outcomes: Sequence[WorkOutcome]) -> dict[int, Pair]:
+def _pairs(kind: AmountKind, outcomes: Sequence[WorkOutcome]) -> dict[int, ValuePair]:
     """Return the amounts of workloads that have both, by their index."""
     pairs = {}
     for place, outcome in enumerate(outcomes):
@@ -161,14 +161,14 @@ def _pairs(kind: AmountKind, outcomes: Sequence[WorkOutcome]) -> dict[int, Pair]
 def _figure(kind: AmountKind, outcomes: Sequence[WorkOutcome]) -> SavingsFigure:
     pairs = list(_pairs(kind, outcomes).values())
     run_now, took = _sums(pairs)
-    return SavingsFigure(kind.name, kind.unit, run_now, took, len(pairs), interval(pairs))
+    return SavingsFigure(kind.name, kind.unit, run_now, took, len(pairs), savings_interval(pairs))
 
 
-def _sums(pairs: Sequence[Pair]) -> Pair:
+def _sums(pairs: Sequence[ValuePair]) -> ValuePair:
     return math.fsum(pair[0] for pair in pairs), math.fsum(pair[1] for pair in pairs)
 
 
-def interval(pairs: Sequence[Pair]) -> ConfidenceInterval:
+def savings_interval(pairs: Sequence[ValuePair]) -> ConfidenceInterval:
     """Return the change in percent between the sums of run-now and taken, with its interval.
 
     The change is NaN if the sum of run-now is not above zero. The ends are also NaN if a resampled
@@ -187,7 +187,7 @@ def interval(pairs: Sequence[Pair]) -> ConfidenceInterval:
     return ConfidenceInterval(mean, ends[0], ends[-1])
 
 
-def _drawn(pairs: Sequence[Pair], random: Random) -> list[complex]:
+def _drawn(pairs: Sequence[ValuePair], random: Random) -> list[complex]:
     """Return the units to resample: each workload or, if there are too many, each group.
 
     Run-now is the real part and taken the imaginary part, so that one sum adds both.

@@ -15,9 +15,9 @@ from greensched_cli.ledger.outcomes import (
     outcomes_of,
 )
 from greensched_cli.ledger.savings import (
-    BASELINE,
     DRAWS,
     FEWEST,
+    RUN_NOW_BASELINE,
     Savings,
     SavingsFigure,
     kinds_of,
@@ -26,12 +26,12 @@ from greensched_cli.ledger.savings import (
 from greensched_cli.ledger.source import LedgerSpan, ReadLedger
 from greensched_core.ledger_records import LossReason, What
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_simulator.results.cells import Cell, ConfidenceInterval, Row, large, tone_of
+from greensched_simulator.results.cells import Cell, ConfidenceInterval, ResultRow, large, tone_of
 
 HOW_CERTAIN = (
-    f"Changes compare sums with {BASELINE}: the same work, started on arrival. Each change has "
-    f"a 95 % interval from resampling the workloads {DRAWS:,} times (bootstrap, fixed seed): it "
-    "shows how much the change depends on which workloads arrived. Fewer than "
+    f"Changes compare sums with {RUN_NOW_BASELINE}: the same work, started on arrival. Each change "
+    f"has a 95 % interval from resampling the workloads {DRAWS:,} times (bootstrap, fixed seed): "
+    "it shows how much the change depends on which workloads arrived. Fewer than "
     f"{FEWEST} workloads have no interval, so their change may be chance. The interval does not "
     "cover errors that all workloads share: of the forecast behind the counterfactual, of "
     "estimated watts and runtimes, and of similar runs of one CronJob. No figure includes idle "
@@ -77,30 +77,30 @@ def report_of(read: ReadLedger, span: LedgerSpan) -> LedgerReport:
     )
 
 
-def saved_rows(figures: Sequence[SavingsFigure]) -> list[Row]:
+def saved_rows(figures: Sequence[SavingsFigure]) -> list[ResultRow]:
     """Return a head, and a line for each figure."""
-    head = ("", "workloads", BASELINE, "took", "saved", "change")
+    head = ("", "workloads", RUN_NOW_BASELINE, "took", "saved", "change")
     return [head, *(_saved_row(figure.name, figure) for figure in figures)]
 
 
-def namespace_rows(savings: Savings) -> list[Row]:
+def namespace_rows(savings: Savings) -> list[ResultRow]:
     """Return a head, and a line for each namespace with the change of each figure."""
     found, workloads = savings.by_namespace, Counter(o.namespace for o in savings.outcomes)
     names = list(dict.fromkeys(_title(each) for figures in found.values() for each in figures))
-    rows: list[Row] = [("namespace", "workloads", *(f"change of {name}" for name in names))]
+    rows: list[ResultRow] = [("namespace", "workloads", *(f"change of {name}" for name in names))]
     for namespace, figures in found.items():
-        mine = {_title(figure): change_cell(figure.percent) for figure in figures}
+        mine = {_title(figure): savings_change_cell(figure.percent) for figure in figures}
         cells = (mine.get(name, "no data") for name in names)
         rows.append((printable(namespace), _count(workloads[namespace]), *cells))
     return rows
 
 
-def measured_rows(outcomes: Sequence[WorkOutcome]) -> list[Row]:
+def measured_rows(outcomes: Sequence[WorkOutcome]) -> list[ResultRow]:
     """Return a head and estimated and measured sums; no rows without a meter.
 
     Each sum is over the workloads that have both an estimate and a measurement.
     """
-    rows: list[Row] = []
+    rows: list[ResultRow] = []
     for kind in kinds_of(outcomes):
         pairs = [kind.measured(outcome) for outcome in outcomes]
         both = [(e, m) for e, m in pairs if e is not None and m is not None]
@@ -113,7 +113,7 @@ def measured_rows(outcomes: Sequence[WorkOutcome]) -> list[Row]:
     return [head, *rows] if rows else []
 
 
-def decided_rows(report: LedgerReport) -> list[Row]:
+def decided_rows(report: LedgerReport) -> list[ResultRow]:
     """Return how many workloads were held, released, late, paused and placed, and records lost."""
     done = report.done.outcomes
     every, until = [*done, *report.unstarted], report.span.until
@@ -125,7 +125,7 @@ def decided_rows(report: LedgerReport) -> list[Row]:
     dearer = [outcome for outcome in done if _took_more_carbon(outcome)]
     late = sum(map(is_late, done))
     overdue = sum(is_overdue(outcome, until) for outcome in every)
-    rows: list[Row] = [
+    rows: list[ResultRow] = [
         ("held", _count(sum(outcome.was_held for outcome in every))),
         ("still waiting", _count(waiting)),
         ("deleted while it was held", _count(deleted)),
@@ -136,7 +136,7 @@ def decided_rows(report: LedgerReport) -> list[Row]:
         ("past its deadline, end not recorded", Cell(_count(overdue), "worse" if overdue else "")),
         ("paused", _count(sum(outcome.pauses > 0 for outcome in every))),
         ("placed on a node", _count(report.placed_by_us)),
-        (f"more carbon than {BASELINE}", f"{_count(len(dearer))} of {_count(len(done))}"),
+        (f"more carbon than {RUN_NOW_BASELINE}", f"{_count(len(dearer))} of {_count(len(done))}"),
         ("energy measured", f"{_count(measured)} of {_count(len(done))}, else estimated"),
         ("energy estimated by CPU time", f"{_count(by_cpu_time)} of {_count(len(done))}"),
         ("only watched, in shadow mode", _count(len(report.shadow.outcomes))),
@@ -149,19 +149,19 @@ def losses_of(savings: Savings) -> list[str]:
     """Return a sentence for each figure that is worse than running at once, interval included."""
     parts = {"all namespaces together": savings.whole, **savings.by_namespace}
     return [
-        f"{printable(namespace)}: {figure.name} {change_text(figure.percent)}"
+        f"{printable(namespace)}: {figure.name} {savings_change_text(figure.percent)}"
         for namespace, figures in parts.items()
         for figure in figures
         if tone_of(figure.percent) == "worse"
     ]
 
 
-def place_of(report: LedgerReport) -> str:
+def in_namespace(report: LedgerReport) -> str:
     """Return ` in namespace NAME` for a report on one namespace, else ""."""
     return f" in namespace {printable(report.span.namespace)}" if report.span.namespace else ""
 
 
-def facts(report: LedgerReport) -> list[Row]:
+def report_facts(report: LedgerReport) -> list[ResultRow]:
     """Return the report's source, time, namespace, baseline and notes."""
     span = report.span
     times = (format_timestamp(round(each)) for each in (span.since, span.until))
@@ -169,12 +169,12 @@ def facts(report: LedgerReport) -> list[Row]:
         ("ledger", report.source),
         ("time", " to ".join(times)),
         ("namespace", span.namespace or "all"),
-        ("baseline", f"{BASELINE}: the same work, started on arrival"),
+        ("baseline", f"{RUN_NOW_BASELINE}: the same work, started on arrival"),
         *(("note", note) for note in report.notes),
     ]
 
 
-def change_text(percent: ConfidenceInterval) -> str:
+def savings_change_text(percent: ConfidenceInterval) -> str:
     """Return a change with its interval; a dash if there is no change."""
     if math.isnan(percent.mean):
         return "–"
@@ -183,22 +183,22 @@ def change_text(percent: ConfidenceInterval) -> str:
     return f"{_signed(percent.mean)} % ({_signed(percent.low)} to {_signed(percent.high)})"
 
 
-def change_cell(percent: ConfidenceInterval) -> Cell:
+def savings_change_cell(percent: ConfidenceInterval) -> Cell:
     """Return a change with its interval, coloured if the whole interval is better or worse."""
-    return Cell(change_text(percent), tone_of(percent))
+    return Cell(savings_change_text(percent), tone_of(percent))
 
 
-def _saved_row(name: str, figure: SavingsFigure) -> Row:
+def _saved_row(name: str, figure: SavingsFigure) -> ResultRow:
     amounts = (figure.run_now, figure.took, figure.saved)
     texts = (f"{large(amount)} {figure.unit}" for amount in amounts)
-    return (name, f"{figure.workloads:,}", *texts, change_cell(figure.percent))
+    return (name, f"{figure.workloads:,}", *texts, savings_change_cell(figure.percent))
 
 
 def _title(figure: SavingsFigure) -> str:
     return f"cost in {figure.unit}" if figure.name == "cost" else figure.name
 
 
-def _reasons(done: Sequence[WorkOutcome]) -> Iterator[Row]:
+def _reasons(done: Sequence[WorkOutcome]) -> Iterator[ResultRow]:
     reasons = Counter(outcome.release_reason for outcome in done if outcome.release_reason)
     for reason, count in reasons.most_common():
         yield (f"  released: {printable(reason)}", _count(count))

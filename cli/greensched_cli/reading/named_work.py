@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
-from greensched_cli.reading.queued_work import named_workload, workload_of
+from greensched_cli.reading.queued_work import kueue_workload_of, named_workload
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.quoting import quoted
@@ -68,7 +68,7 @@ async def _find(client: ApiClient, kind: WorkKind, namespace: str, name: str) ->
         if kind == WorkKind.WORKLOAD:
             return await named_workload(client, namespace, name)
         found = decode_work(kind, await client.get(object_path(kind, namespace, name)))
-        return found if found.is_barred else await workload_of(client, found) or found
+        return found if found.is_barred else await kueue_workload_of(client, found) or found
     except ApiUnavailable as fault:
         if fault.status == _NOT_FOUND:
             return None

@@ -17,7 +17,7 @@ from greensched_core.api_paths import CONFIGURATIONS, leases_path
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.signals.grid import parse_grid_signal
 from greensched_core.signals.timestamps import parse_timestamp
-from greensched_core.signals.watched import GRID_SIGNALS
+from greensched_core.signals.watched import GRID_SIGNALS_PATH
 from greensched_operator.objects.watched import EMERGENCY
 from greensched_operator.runtime.settings import OperatorSettings
 
@@ -106,7 +106,7 @@ async def read_state(pieces: Pieces, namespace: str | None, now_s: float) -> Ope
         _heartbeat_age_s(pieces, own, now_s),
         pieces.listed(ClusterPart.WEBHOOK, CONFIGURATIONS, _webhook),
         is_emergency_release_on(pieces, own),
-        pieces.listed(ClusterPart.SIGNALS, GRID_SIGNALS, lambda raw: _signal(raw, now_s)),
+        pieces.listed(ClusterPart.SIGNALS, GRID_SIGNALS_PATH, lambda raw: _signal(raw, now_s)),
     )
     return OperatorState(
         namespace=own,

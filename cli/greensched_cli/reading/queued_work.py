@@ -38,7 +38,7 @@ async def read_queued(pieces: Pieces, scope: Scope, jobs: Iterable[Work]) -> lis
     ]
 
 
-async def workload_of(client: ApiClient, job: Work) -> Work | None:
+async def kueue_workload_of(client: ApiClient, job: Work) -> Work | None:
     """Return the Workload by which a Job waits or waited for us; None also without the right.
 
     Raises ApiUnavailable if the API server does not answer.

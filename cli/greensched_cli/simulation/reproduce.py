@@ -74,10 +74,10 @@ def _document(title: str, lines: "Sequence[ComparedLine]") -> dict[str, Any]:
 
 def _print_figures(title: str, lines: "Sequence[ComparedLine]") -> None:
     """Print our figures and the published ones, and how many are within their tolerance."""
-    from greensched_cli.terminal import Row, plain_console, print_table
+    from greensched_cli.terminal import TableRow, plain_console, print_table
 
-    head: Row = ("case", "figure", "published", "ours", "difference")
-    rows: list[Row] = [
+    head: TableRow = ("case", "figure", "published", "ours", "difference")
+    rows: list[TableRow] = [
         (
             line.case,
             line.figure,

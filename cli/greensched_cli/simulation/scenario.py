@@ -57,7 +57,7 @@ def check(
 @needs("simulator", "greensched scenario schema")
 def schema() -> None:
     """Print the JSON schema of scenario files, for editors and other tools."""
-    from greensched_simulator.world.scenario_loading import schema as scenario_schema
+    from greensched_simulator.world.scenario_loading import schema_of_scenarios as scenario_schema
 
     print(json.dumps(scenario_schema(), indent=2))
 

@@ -117,13 +117,13 @@ def report(
 ) -> None:
     """Draw the report of a run again, using only its folder; print its figures if asked."""
     from greensched_cli.terminal import plain_console
-    from greensched_simulator.reports.report import write_report
+    from greensched_simulator.reports.report import write_run_report
     from greensched_simulator.results.run_folder import read_run
 
     run = read_run(folder)
     try:
         plain_console(to_stderr=output != Output.TABLE).print(
-            f"report: {write_report(run)}", soft_wrap=True
+            f"report: {write_run_report(run)}", soft_wrap=True
         )
     except OSError as fault:  # such as a full disk
         print(f"greensched: {fault}", file=sys.stderr)

@@ -10,16 +10,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from greensched_cli.interrupts import status_of, terminated_as_interrupted
+from greensched_cli.interrupts import exit_status_of, terminated_as_interrupted
 from greensched_cli.output import Output, print_document
 from greensched_cli.simulation.compiling import compiling_shown
 from greensched_cli.terminal import plain_console, print_table
 from greensched_core.clock import WallClock
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.policy import Policy
-from greensched_simulator.reports.report import write_report
+from greensched_simulator.reports.report import write_run_report
 from greensched_simulator.results.billed_time import how_long_billed
-from greensched_simulator.results.cells import Row
+from greensched_simulator.results.cells import ResultRow
 from greensched_simulator.results.comparison import Results, Round, compare
 from greensched_simulator.results.completion_tables import completion_rows, decision_lines
 from greensched_simulator.results.optional_metrics import supply_rows
@@ -70,7 +70,7 @@ def run_and_print(asked: SimulationRequest) -> int:
             _run_into(folder, console, asked)
     except KeyboardInterrupt as ended:
         console.print(f"interrupted: {_kept(folder)}", soft_wrap=True)
-        return status_of(ended)
+        return exit_status_of(ended)
     except OSError as fault:  # such as a full disk
         print(f"greensched: {fault}; {_kept(folder)}", file=sys.stderr)
         return 1
@@ -84,7 +84,7 @@ def _run_into(folder: RunFolder, console: Console, asked: SimulationRequest) -> 
         _print_results(console, finished)
     else:
         print_document(finished.document(), asked.output)
-    report = write_report(finished)
+    report = write_run_report(finished)
     console.print(f"report: {report}", soft_wrap=True)
     console.print(f"all rows: {folder.folder}", soft_wrap=True)
     console.print(f"took {time.monotonic() - began:.1f} s")
@@ -169,7 +169,7 @@ def _print_results(console: Console, finished: FinishedRun) -> None:
         console.print(embodied)
 
 
-def _tables(results: Results, currency: str) -> Iterator[tuple[str, Sequence[Row]]]:
+def _tables(results: Results, currency: str) -> Iterator[tuple[str, Sequence[ResultRow]]]:
     if results.baseline is None:
         policy = results.policies[0]
         rows = outcome_rows(results.outcomes[policy][0], currency)

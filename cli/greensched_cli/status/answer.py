@@ -56,7 +56,7 @@ class OneAnswer:
     documents: Sequence[Mapping[str, Any]]
 
 
-async def ask(question: Question, now_s: float) -> StatusContent:
+async def status_content(question: Question, now_s: float) -> StatusContent:
     """Return the held work of a namespace or of all; raise ApiUnavailable if it is unknown."""
     scope = Scope(question.namespace)
     async with ApiClient(question.access, timeout_s=PATIENCE_S) as client:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from greensched_cli.reading.held_work import HeldWork, ReleasedWork, short_name
 from greensched_cli.reading.local_times import LocalTimes
 from greensched_core import labels
-from greensched_core.units import percent, signed_percent
+from greensched_core.units import percent_text, signed_percent
 from greensched_operator.objects.workloads import Work
 
 _RUNTIME_ORIGINS = {
@@ -115,7 +115,7 @@ def _saving(held: HeldWork) -> Iterator[str]:
             before = "" if changed is None else f"{signed_percent(changed)}: "
             text = f"{then:.4g} {unit} over the planned run, {now:.4g} at the soonest start"
             yield _line(what, before + text)
-    share = percent(decision.saving)
+    share = percent_text(decision.saving)
     yield _line("saving", f"{share} of its weighted cost, against the soonest start")
 
 

@@ -85,7 +85,7 @@ def _keep_looking(question: "Question", output: Output) -> None:
 def _answer(question: "Question", output: Output) -> bool:
     """Print one answer; return False if there is no such work."""
     from greensched_cli.reading.local_times import LocalTimes
-    from greensched_cli.status.answer import ask, ask_one
+    from greensched_cli.status.answer import ask_one, status_content
     from greensched_cli.status.json_output import as_json
     from greensched_cli.status.text import print_status
     from greensched_cli.terminal import plain_console
@@ -99,7 +99,7 @@ def _answer(question: "Question", output: Output) -> bool:
         else:
             print_document(found.documents, output)
         return bool(found.documents)
-    content = asyncio.run(ask(question, times.now_s))
+    content = asyncio.run(status_content(question, times.now_s))
     if output == Output.TABLE:
         print_status(plain_console(), content, times)
     else:

@@ -12,7 +12,7 @@ from greensched_cli.explain.explanation import printable
 from greensched_cli.reading.held_work import HeldWork, ReleasedWork
 from greensched_cli.reading.local_times import NO_TIME, LocalTimes
 from greensched_cli.reading.operator_state import ClusterPart, Leader, OperatorState
-from greensched_cli.terminal import Cell, Row, print_table
+from greensched_cli.terminal import TableCell, TableRow, print_table
 from greensched_core.custom_resources.policy_lookup import DEFAULT_NAME
 from greensched_core.durations import format_duration
 from greensched_core.units import signed_percent
@@ -22,11 +22,11 @@ _LONGEST_NAME, _LONGEST_NARROW = 40, 24  # characters on a line
 _NARROW_COLUMNS = 120
 _MOST_RELEASED = 20
 _LABEL_WIDTH = len("emergency release") + 2  # the longest of _state_lines
-_HELD_HEAD: Row = (
+_HELD_HEAD: TableRow = (
     "WORK", "CORES", "SINCE", "PLANNED START", "LATEST START", "DEADLINE", "CARBON", "COST",
     "G/KWH", "POLICY",
 )  # fmt: skip
-_RELEASED_HEAD: Row = ("WORK", "STARTED", "REASON", "HELD FOR")
+_RELEASED_HEAD: TableRow = ("WORK", "STARTED", "REASON", "HELD FOR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def _summary(content: StatusContent) -> str:
     return f"{len(content.held)} held, {cores:g} core{plural}{more}."
 
 
-def _held_row(held: HeldWork, content: StatusContent, times: LocalTimes, width: int) -> Row:
+def _held_row(held: HeldWork, content: StatusContent, times: LocalTimes, width: int) -> TableRow:
     decision = held.decision
     then, now = decision.carbonGramsPerKwh if decision else (None, None)
     carbon = NO_TIME if then is None or now is None else f"{then:.0f} (now {now:.0f})"
@@ -128,7 +128,7 @@ def _with_distance(at_s: float, times: LocalTimes) -> str:
     return f"{times.short(at_s)} ({times.away(at_s)})"
 
 
-def _latest(held: HeldWork, times: LocalTimes) -> Cell:
+def _latest(held: HeldWork, times: LocalTimes) -> TableCell:
     if held.latest_s is None:
         return "unknown", "worse"
     if held.is_overdue(times.now_s):
@@ -151,7 +151,9 @@ def _print_released(console: Console, content: StatusContent, times: LocalTimes)
         console.print(f"… and {more} earlier ones (--output json has all)")
 
 
-def _released_row(each: ReleasedWork, content: StatusContent, times: LocalTimes, width: int) -> Row:
+def _released_row(
+    each: ReleasedWork, content: StatusContent, times: LocalTimes, width: int
+) -> TableRow:
     held_for = None if each.at_s is None or each.held_s is None else each.at_s - each.held_s
     return (
         folded(_name(each, content), width),

@@ -6,14 +6,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
-from greensched_cli.interrupts import cancelling_asyncio, status_of
+from greensched_cli.interrupts import cancelling_asyncio, exit_status_of
 from greensched_cli.output import Output, print_document
 from greensched_cli.terminal import plain_console, print_table
 from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_extender.settings import ExtenderSettings
 from greensched_testbed import replay
-from greensched_testbed.stress.files import intended_run, summary, write_results
+from greensched_testbed.stress.files import benchmark_summary, intended_run, write_benchmark_results
 from greensched_testbed.stress.ground import looked_at
 from greensched_testbed.stress.run import (
     BenchmarkedCluster,
@@ -74,12 +74,12 @@ def show_benchmark(
             outcome = asyncio.run(run_benchmark(access, options, _progress_output(console, bars)))
     except KeyboardInterrupt as ended:
         console.print("\ninterrupted; the namespace of the current run is deleted")
-        return status_of(ended)
+        return exit_status_of(ended)
     if output == Output.TABLE:
         _print(console, outcome)
     else:
-        print_document(summary(outcome), output)
-    report = write_results(folder, outcome)
+        print_document(benchmark_summary(outcome), output)
+    report = write_benchmark_results(folder, outcome)
     console.print(f"\nreport: {report}\nsummary: {folder / 'summary.json'}", soft_wrap=True)
     jobs = {job.name for job in outcome.suite.jobs}
     return 0 if all(result.completed == jobs for result in outcome.results) else 1

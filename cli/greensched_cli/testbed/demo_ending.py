@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from greensched_cli.interrupts import status_of
+from greensched_cli.interrupts import exit_status_of
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.run import OURS, DemoOutcome
 from greensched_testbed.errors import ProcessDied
@@ -68,4 +68,4 @@ def report_end(
         else f"\n{verb}, but still there: {', '.join(left)}",
         soft_wrap=True,
     )
-    return 0 if is_done and not left else status_of(ended)
+    return 0 if is_done and not left else exit_status_of(ended)

@@ -19,9 +19,9 @@ from greensched_testbed.demo.run import DemoOptions, DemoOutcome, run_demo
 from greensched_testbed.demo.run import workload as checked_workload
 from greensched_testbed.demo.tables import (
     comparison_rows,
+    demo_lever_rows,
     group_rows,
     holding_rows,
-    lever_rows,
 )
 
 
@@ -79,7 +79,7 @@ def print_outcome(console: Console, outcome: DemoOutcome, output: Output) -> Non
         ("by grid zone", group_rows(*runs, "by_zone")),
         ("by hardware generation", group_rows(*runs, "by_generation")),
         ("held by greensched, times of the workload", holding_rows(results.holding, runs[0].pods)),
-        ("what placing saves and what waiting, simulated", lever_rows(results)),
+        ("what placing saves and what waiting, simulated", demo_lever_rows(results)),
     )
     for title, rows in tables:
         console.print()

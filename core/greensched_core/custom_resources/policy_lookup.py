@@ -10,8 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 from greensched_core import labels
 
 DEFAULT_NAME = "default"  # name of the policy that a namespace, or the cluster, follows
-
-GREEN_POLICIES = f"{labels.API}/{labels.GREEN_POLICIES}"  # the path of those of all namespaces
+GREEN_POLICIES_PATH = f"{labels.API}/{labels.GREEN_POLICIES}"  # in all namespaces
 
 Policy = TypeVar("Policy")
 

@@ -11,7 +11,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from greensched_core.metering.energy_pieces import Point
+from greensched_core.metering.energy_pieces import EnergyPoint
 from greensched_core.power.curves import PowerCurve
 
 
@@ -31,19 +31,19 @@ def above_idle_j(
 
 
 def joules_counter(
-    pod: Sequence[Point],
-    node: Sequence[Point],
+    pod: Sequence[EnergyPoint],
+    node: Sequence[EnergyPoint],
     begin_s: float,
     curve: PowerCurve,
     cpu_cores: float,
-) -> list[Point]:
+) -> list[EnergyPoint]:
     """Return a counter of joules above idle from the CPU seconds of a pod and its node.
 
     The pod's counter begins at 0 with its run, and at 0 again after a reset. A point without the
     node's value is left out; the next point includes its energy.
     """
     joules, since_s, known_s = 0.0, begin_s, 0.0
-    counter: list[Point] = []
+    counter: list[EnergyPoint] = []
     for at_s, cpu_s in pod:
         if not math.isfinite(cpu_s) or cpu_s < 0:
             continue
@@ -57,7 +57,7 @@ def joules_counter(
     return counter
 
 
-def risen(counter: Sequence[Point], begin_s: float, until_s: float) -> float | None:
+def risen(counter: Sequence[EnergyPoint], begin_s: float, until_s: float) -> float | None:
     """Return the rise of a counter between two times, interpolated between its points.
 
     None if a time lies outside the points, or the counter was reset.
@@ -68,7 +68,7 @@ def risen(counter: Sequence[Point], begin_s: float, until_s: float) -> float | N
     return until - begin
 
 
-def _value_at(counter: Sequence[Point], at_s: float) -> float | None:
+def _value_at(counter: Sequence[EnergyPoint], at_s: float) -> float | None:
     place = bisect_left(counter, (at_s, -math.inf))
     if place < len(counter) and counter[place][0] == at_s:
         value = counter[place][1]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 # of a pod's start began with the pod; a reset happened between two scrapes this close.
 LONGEST_GAP_S = 90.0
 
-Point = tuple[float, float]  # seconds since the Unix epoch, value; in order of time
+EnergyPoint = tuple[float, float]  # seconds since the Unix epoch, value; in order of time
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,14 @@ class Piece:
     energy_j: float
 
 
-def counter_pieces(points: Sequence[Point], begin_s: float, until_s: float) -> list[Piece]:
+def counter_pieces(points: Sequence[EnergyPoint], begin_s: float, until_s: float) -> list[Piece]:
     """Return the energy between the points of a counter of joules that begins at 0 with a run.
 
     After a reset the counter goes on from 0. Energy of points after the run's end counts until the
     end: Kepler shows an ended pod once more. Spans that the meter did not see are left out.
     """
     pieces: list[Piece] = []
-    before: Point | None = None
+    before: EnergyPoint | None = None
     for at_s, joules in points:
         if not math.isfinite(joules) or joules < 0:
             continue
@@ -49,7 +49,7 @@ def counter_pieces(points: Sequence[Point], begin_s: float, until_s: float) -> l
 
 
 def gauge_pieces(
-    points: Sequence[Point], begin_s: float, until_s: float, step_s: float
+    points: Sequence[EnergyPoint], begin_s: float, until_s: float, step_s: float
 ) -> list[Piece]:
     """Return the energy of points in watts, each of which held for the `step_s` before it."""
     pieces = []
@@ -81,6 +81,6 @@ def energy_j(pieces: Iterable[Piece]) -> float:
     return math.fsum(piece.energy_j for piece in pieces)
 
 
-def _within(since_s: float, at_s: float, begin_s: float, until_s: float) -> Point:
+def _within(since_s: float, at_s: float, begin_s: float, until_s: float) -> EnergyPoint:
     """Clip a span to a run."""
     return min(max(since_s, begin_s), until_s), min(max(at_s, begin_s), until_s)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from greensched_core.errors import SignalUnavailable
 from greensched_core.metering.node_readings import (
-    gpu_watts,
+    measured_gpu_watts,
     node_utilisation,
     node_watts,
     queries,
@@ -79,6 +79,6 @@ class PowerReader:
             read_at=now,
             watts=node_watts(samples),
             utilisation=node_utilisation(samples, self._cpu_cores),
-            gpu_watts=gpu_watts(samples),
+            gpu_watts=measured_gpu_watts(samples),
             faults=tuple(faults),
         )

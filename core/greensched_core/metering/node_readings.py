@@ -41,7 +41,7 @@ def node_watts(answers: Answers) -> dict[str, Reading]:
     0 W of a CPU does not count: in virtual machines the counters stand still.
     """
     taken_at = _taken_at(answers)
-    gpus = gpu_watts(answers)
+    gpus = measured_gpu_watts(answers)
     readings: dict[str, Reading] = {}
     for meter in NODE_METERS:
         for node, watts in meter.watts(answers).items():
@@ -54,7 +54,7 @@ def node_watts(answers: Answers) -> dict[str, Reading]:
     return readings
 
 
-def gpu_watts(answers: Answers) -> dict[str, Reading]:
+def measured_gpu_watts(answers: Answers) -> dict[str, Reading]:
     """Return the watts of each node's GPUs by the first meter that has them."""
     taken_at = _taken_at(answers)
     gpus: dict[str, Reading] = {}

@@ -10,7 +10,7 @@ from greensched_core.units import SECONDS_PER_HOUR
 _DAY_S = 86_400.0
 _HOURS = 24
 _ONLY_SLOT_S = SECONDS_PER_HOUR  # length of a single slot without an end
-Interval = tuple[float, float, float]  # start, end, value
+TimedValue = tuple[float, float, float]  # start, end, value
 
 
 class SignalSeries:
@@ -119,7 +119,7 @@ def _end(starts: Sequence[float], end: float | None) -> float:
     return starts[-1] + min(width_s, _DAY_S)
 
 
-def _hour_means(known: Sequence[Interval]) -> list[float | None]:
+def _hour_means(known: Sequence[TimedValue]) -> list[float | None]:
     """Return the time-weighted mean of each UTC hour of day; None if no slot touches it."""
     sums, seconds = [0.0] * _HOURS, [0.0] * _HOURS
     for start, stop, value in known:

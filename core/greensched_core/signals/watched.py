@@ -8,7 +8,7 @@ from greensched_core import labels
 from greensched_core.clock import Clock
 from greensched_core.signals.chain import GridSignals
 
-GRID_SIGNALS = f"{labels.API}/{labels.GRID_SIGNALS}"
+GRID_SIGNALS_PATH = f"{labels.API}/{labels.GRID_SIGNALS}"
 
 
 class _Named(msgspec.Struct):

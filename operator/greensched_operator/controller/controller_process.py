@@ -29,7 +29,7 @@ from greensched_operator.controller.outputs import Outputs
 from greensched_operator.controller.pauser import Pauser
 from greensched_operator.controller.pod_watch import GatedPods
 from greensched_operator.controller.policy_status import (
-    JOB_POWER_PROFILES,
+    JOB_POWER_PROFILES_PATH,
     PolicyObject,
     PolicyStatus,
     policy_watch,
@@ -243,7 +243,7 @@ class ControllerProcess:
         configmaps = f"/api/v1/namespaces/{self._settings.namespace}/configmaps"
         return [
             policy_watch(client, self._policy_objects, self.policies, wall),
-            Watch(client, JOB_POWER_PROFILES, read_profile, self._profiles, wall),
+            Watch(client, JOB_POWER_PROFILES_PATH, read_profile, self._profiles, wall),
             Watch(client, CRON_JOBS, read_cron_job, self.cron_jobs, wall),
             Watch(
                 client, configmaps, watched.decode_emergency_config_map, self.emergency, wall,

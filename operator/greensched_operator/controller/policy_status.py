@@ -10,7 +10,7 @@ import structlog
 
 from greensched_core import labels
 from greensched_core.clock import Clock
-from greensched_core.custom_resources.policy_lookup import GREEN_POLICIES
+from greensched_core.custom_resources.policy_lookup import GREEN_POLICIES_PATH
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.watching import SharedSink, Sink, Watch, as_it_is
@@ -22,14 +22,14 @@ from greensched_operator.holding.acceptance import (
 )
 from greensched_operator.objects.green_policy import GreenPolicy, parse
 from greensched_operator.objects.job_power_profile import ParsedProfile
-from greensched_operator.objects.job_power_profile import parse as parse_profile
+from greensched_operator.objects.job_power_profile import parse_job_power_profile as parse_profile
 from greensched_operator.objects.resource_fields import decoded_object, read_meta
 
 log = structlog.get_logger()
 
 Spec = TypeVar("Spec")
 
-JOB_POWER_PROFILES = f"{labels.API}/{labels.JOB_POWER_PROFILES}"
+JOB_POWER_PROFILES_PATH = f"{labels.API}/{labels.JOB_POWER_PROFILES}"
 _PERIOD_S = 5.0  # a bundle may come after the policy that names it
 
 
@@ -72,7 +72,7 @@ def policy_watch(
     sink = SharedSink[PolicyObject[GreenPolicy]](
         (as_it_is, objects), (lambda seen: seen.spec, policies)
     )
-    return Watch(client, GREEN_POLICIES, read_policy, sink, wall)
+    return Watch(client, GREEN_POLICIES_PATH, read_policy, sink, wall)
 
 
 class PolicyStatus:

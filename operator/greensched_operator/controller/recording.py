@@ -47,7 +47,7 @@ class Estimates:
     forecast_age_s: float | None
 
 
-def estimates_of(planned: Planned, situation: Situation) -> Estimates:
+def ledger_estimates(planned: Planned, situation: Situation) -> Estimates:
     """Return the estimates of a plan, by the forecast that it was based on."""
     waiting, zones = planned.waiting, situation.zones
     chosen, outlooks = planned.chosen, situation.outlooks
@@ -144,7 +144,7 @@ class Recorder:
     def planned(self, planned: Planned, situation: Situation, *, is_shadow: bool = False) -> None:
         """Record a plan; a plan to start now is recorded by its release alone."""
         waiting, uid = planned.waiting, planned.waiting.work.runs_as.uid
-        known, fresh = self._estimates.get(uid), estimates_of(planned, situation)
+        known, fresh = self._estimates.get(uid), ledger_estimates(planned, situation)
         latest_run_now, is_first = fresh.run_now, known is None
         if known is not None:  # if not held, it would have started on arrival
             fresh = replace(fresh, run_now=known.estimates.run_now)
@@ -201,7 +201,7 @@ class Recorder:
     def paused(self, planned: Planned, situation: Situation) -> None:
         """Record a pause; its amounts cover the whole work, including what is done."""
         waiting = planned.waiting
-        uid, estimates = waiting.work.uid, estimates_of(planned, situation)
+        uid, estimates = waiting.work.uid, ledger_estimates(planned, situation)
         if (known := self._estimates.get(uid)) is not None:
             before = known.estimates.planned
             left_j, all_j = estimates.planned.energy_j, before.energy_j

@@ -14,7 +14,7 @@ from greensched_operator.holding.holding import (
     hold_terms,
 )
 from greensched_operator.holding.pause_terms import (
-    RESUME_S,
+    RESUME_MARGIN_S,
     may_pause,
     progress_of,
     resume_terms,
@@ -45,7 +45,7 @@ class HoldRules:
     is_emergency_release: bool = False
     # By namespace and a JobPowerProfile's name or "".
     profile: Callable[[str, str], JobPowerProfile | None] = lambda namespace, name: None
-    default_resume_s: float = RESUME_S  # start-up of a resumed run without a profile
+    default_resume_s: float = RESUME_MARGIN_S  # start-up of a resumed run without a profile
     # Of the nodes that may get work with so many GPUs, relative to a reference node.
     slowest_speed: Callable[[float], float] = lambda gpus: 1.0
 

@@ -26,7 +26,7 @@ from greensched_operator.objects.green_policy import GreenPolicy
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work, WorkKind
 
-RESUME_S = 60.0  # without a JobPowerProfile: the image is there, a model is loaded again
+RESUME_MARGIN_S = 60.0  # without a JobPowerProfile: the image is there, a model is loaded again
 _LEAST_S = 1e-9
 _BY_HAND = (ReleaseReason.OTHERS, ReleaseReason.OPT_OUT, ReleaseReason.RUN_NOW)
 

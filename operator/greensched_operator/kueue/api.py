@@ -11,7 +11,7 @@ from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_operator.kueue.workloads import (
     FIELD_MANAGER,
-    GROUP,
+    KUEUE_GROUP,
     AdmissionCheck,
     KueueWorkload,
     Wanted,
@@ -36,14 +36,16 @@ class _Group(msgspec.Struct):
 async def path_now(client: ApiClient) -> str:
     """Return the path of Kueue's API, "" in a cluster without Kueue; raises ApiUnavailable."""
     try:
-        found = msgspec.json.decode(await client.get(f"/apis/{GROUP}"), type=_Group)
+        found = msgspec.json.decode(await client.get(f"/apis/{KUEUE_GROUP}"), type=_Group)
     except msgspec.DecodeError as fault:
-        raise ApiUnavailable(f"/apis/{GROUP}: the answer is not an API group: {fault}") from fault
+        raise ApiUnavailable(
+            f"/apis/{KUEUE_GROUP}: the answer is not an API group: {fault}"
+        ) from fault
     except ApiUnavailable as fault:
         if fault.status != 404:
             raise
         return ""
-    return f"/apis/{GROUP}/{found.preferredVersion.version}"
+    return f"/apis/{KUEUE_GROUP}/{found.preferredVersion.version}"
 
 
 async def served_path(client: ApiClient) -> str:

@@ -15,7 +15,7 @@ from greensched_core.kubernetes_api import ApiClient
 from greensched_core.watching import Watch
 from greensched_operator.kueue.api import KueueWriter, served_path
 from greensched_operator.kueue.workloads import (
-    NO_JOB,
+    NOT_OF_A_JOB,
     WAITED,
     AdmissionCheck,
     AdmissionState,
@@ -195,7 +195,7 @@ class KueueController:
         waited_for = workload.held_by(frozenset(self._checks))
         job = self._jobs.get(workload.job_uid)
         if not workload.job_uid:
-            wanted = [Wanted(each.name, AdmissionState.READY, NO_JOB) for each in waited_for]
+            wanted = [Wanted(each.name, AdmissionState.READY, NOT_OF_A_JOB) for each in waited_for]
         elif job is not None and _has_waited(job) and not job.queue_gates:
             wanted = [Wanted(each.name, AdmissionState.READY, WAITED) for each in waited_for]
         else:

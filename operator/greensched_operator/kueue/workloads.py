@@ -21,10 +21,10 @@ from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
 from greensched_operator.objects.own_annotations import with_latest_start
 from greensched_operator.objects.workloads import Condition, Meta, Work, WorkKind
 
-GROUP = "kueue.x-k8s.io"
+KUEUE_GROUP = "kueue.x-k8s.io"
 CONTROLLER = f"{labels.GROUP}/hold"  # spec.controllerName of our AdmissionChecks
 FIELD_MANAGER = "greensched-operator"
-NO_JOB = "not held: GreenSched holds only Workloads of batch/v1 Jobs"
+NOT_OF_A_JOB = "not held: GreenSched holds only Workloads of batch/v1 Jobs"
 WAITED = "its Job was held before, and has been started"
 UNPLANNED_S = 300.0  # of waiting without a plan, after which the releaser starts a Workload
 

@@ -62,10 +62,10 @@ def as_ledger_unusable() -> Iterator[None]:
         yield
     except (SQLAlchemyError, sqlite3.Error, psycopg.Error, OSError, ValueError) as fault:
         original = getattr(fault, "orig", None) or fault
-        raise LedgerUnusable(reason_of(original), " ".join(str(original).split())) from fault
+        raise LedgerUnusable(loss_reason_of(original), " ".join(str(original).split())) from fault
 
 
-def reason_of(fault: BaseException) -> LossReason:
+def loss_reason_of(fault: BaseException) -> LossReason:
     """Return the reason of a database's exception."""
     if isinstance(fault, sqlite3.Error):
         return _first(_OF_SQLITE, getattr(fault, "sqlite_errorname", ""), LossReason.OTHER)

@@ -39,7 +39,7 @@ class Unmeasured(StrEnum):
     OTHER = "other"  # a bug of ours
 
 
-Runs = Callable[[str], list[RanPod]]
+FindRuns = Callable[[str], list[RanPod]]
 InAmounts = Callable[[MeasuredPods, Sequence[RanPod]], Amounts]
 
 
@@ -67,7 +67,7 @@ class Measuring:
     def __init__(
         self,
         prometheus: PrometheusApi,
-        take_pods: Runs,
+        take_pods: FindRuns,
         in_amounts: InAmounts,
         write: Callable[[LedgerRecord], None],
         clock: Clock,

@@ -13,8 +13,8 @@ from greensched_core.ledger_records import LossReason
 from greensched_operator.ledger.faults import LedgerUnusable
 from greensched_operator.ledger.tables import SCHEMA
 
-Step = Sequence[str]
-_FIRST: Step = (
+MigrationStep = Sequence[str]
+_FIRST: MigrationStep = (
     """
     CREATE TABLE records (
         id TEXT PRIMARY KEY, what TEXT NOT NULL, at DOUBLE PRECISION NOT NULL,
@@ -41,14 +41,14 @@ _FIRST: Step = (
     )
     """,
 )
-_METER: Step = ("ALTER TABLE records ADD COLUMN meter TEXT",)
-_LATEST_START: Step = ("ALTER TABLE records RENAME COLUMN hold_until TO latest_start",)
-STEPS: Sequence[Step] = (_FIRST, _METER, _LATEST_START)
+_METER: MigrationStep = ("ALTER TABLE records ADD COLUMN meter TEXT",)
+_LATEST_START: MigrationStep = ("ALTER TABLE records RENAME COLUMN hold_until TO latest_start",)
+STEPS: Sequence[MigrationStep] = (_FIRST, _METER, _LATEST_START)
 FORMER_NAMES = {"latest_start": "hold_until"}  # of columns that a step renames
 _LOCK = 0x67726E73  # an arbitrary number that no other program uses
 
 
-def migrate(connection: Connection, steps: Sequence[Step] = STEPS) -> int:
+def migrate(connection: Connection, steps: Sequence[MigrationStep] = STEPS) -> int:
     """Run the missing steps in the caller's transaction; return the version.
 
     Raises LedgerUnusable if the tables are of a later version than ours.

@@ -18,7 +18,7 @@ from greensched_operator.objects.placed_pods import PlacedPod
 
 _KEPT_CANDIDATES = 5  # the cheapest; the chosen one is kept too, but thousands of others are not
 
-Decision = Mapping[str, Any]  # as an extender's explain route returns it
+RawDecision = Mapping[str, Any]  # as an extender's explain route returns it
 # Returns each reachable replica's answer to GET /v1/decisions/<namespace>/<pod>. If it raises, the
 # placement is recorded without a decision.
 AskReplicas = Callable[[str, str], Awaitable[Sequence[Mapping[str, Any]]]]
@@ -36,7 +36,7 @@ async def placement_of(pod: PlacedPod, ask: AskReplicas, now: float) -> LedgerRe
     return placed(pod, latest(answers, pod.metadata.uid), now)
 
 
-def latest(answers: Iterable[Mapping[str, Any]], uid: str) -> Decision | None:
+def latest(answers: Iterable[Mapping[str, Any]], uid: str) -> RawDecision | None:
     """Return the newest decision on the pod with this UID in replicas' answers; None if absent."""
     listed = (answer.get("decisions") for answer in answers)
     mine = [
@@ -51,7 +51,7 @@ def latest(answers: Iterable[Mapping[str, Any]], uid: str) -> Decision | None:
     return max(mine, key=lambda decision: float(decision["decidedAt"]), default=None)
 
 
-def placed(pod: PlacedPod, decision: Decision | None, now: float) -> LedgerRecord | None:
+def placed(pod: PlacedPod, decision: RawDecision | None, now: float) -> LedgerRecord | None:
     """Return the record of a bound pod; None if it is not bound or has no UID.
 
     `now` is the record's time if the pod does not say when it was scheduled.
@@ -107,7 +107,7 @@ def _scheduled_at(pod: PlacedPod) -> float | None:
     return None
 
 
-def _ages(decision: Decision, zone: object) -> tuple[InputAge, ...]:
+def _ages(decision: RawDecision, zone: object) -> tuple[InputAge, ...]:
     mine = [each for each in _listed(decision, "zones") if each.get("zone") == zone]
     ages = {"snapshot": _number(decision.get("snapshotAgeSeconds"))}
     for each in mine[:1]:
@@ -116,7 +116,7 @@ def _ages(decision: Decision, zone: object) -> tuple[InputAge, ...]:
     return tuple(InputAge(name, age_s) for name, age_s in ages.items() if age_s is not None)
 
 
-def _short(decision: Decision, node: str) -> dict[str, Any]:
+def _short(decision: RawDecision, node: str) -> dict[str, Any]:
     """Return the decision with its cheapest candidates and the chosen one, and count the others."""
     candidates = _candidates(decision)
     kept = [
@@ -128,16 +128,16 @@ def _short(decision: Decision, node: str) -> dict[str, Any]:
     return {**decision, "candidates": kept, "candidatesLeftOut": left_out}
 
 
-def _candidates(decision: Decision) -> list[dict[str, Any]]:
+def _candidates(decision: RawDecision) -> list[dict[str, Any]]:
     return _listed(decision, "candidates")
 
 
-def _listed(decision: Decision, key: str) -> list[dict[str, Any]]:
+def _listed(decision: RawDecision, key: str) -> list[dict[str, Any]]:
     found = decision.get(key)
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
-def _part(decision: Decision, key: str) -> Mapping[str, Any]:
+def _part(decision: RawDecision, key: str) -> Mapping[str, Any]:
     found = decision.get(key)
     return found if isinstance(found, dict) else {}
 

@@ -25,14 +25,14 @@ from greensched_core.custom_resources.fields import (
 from greensched_core.custom_resources.policy_lookup import PolicyOrigin, find_policy
 from greensched_core.errors import BadInput
 from greensched_core.quoting import near, quoted
-from greensched_operator.objects.policy_fields import CARBON_LIMIT, amount
+from greensched_operator.objects.policy_fields import CARBON_LIMIT, amount_field
 from greensched_operator.objects.quiet_hours import QUIET_HOURS, QuietHours, TimeSpan
 from greensched_operator.objects.resource_fields import decoded_object, read_meta
 from greensched_policies.encoding.weight_fields import WEIGHTS
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.learned.model_fields import BUNDLE, ONNX, WHEN_POLICY
 
-Policies = Mapping[tuple[str, str], "GreenPolicy"]  # by namespace and name
+PoliciesByName = Mapping[tuple[str, str], "GreenPolicy"]  # by namespace and name
 
 
 class Mode(StrEnum):
@@ -76,14 +76,14 @@ class Budget:
     )
     energy_kwh: float | None = custom_field(
         "energyKwh",
-        amount("kWh"),
+        amount_field("kWh"),
         "Energy that work may take in a period.",
         unset=None,
         absent="no limit",
     )
     carbon_kg: float | None = custom_field(
         "carbonKg",
-        amount("kg CO2e"),
+        amount_field("kg CO2e"),
         "Carbon that work may take in a period.",
         unset=None,
         absent="no limit",
@@ -306,7 +306,7 @@ class Resolved:
 
 
 def resolve(
-    policies: Policies, namespace: str, name: str | None, operator_namespace: str
+    policies: PoliciesByName, namespace: str, name: str | None, operator_namespace: str
 ) -> Resolved:
     """Return the policy of a workload in a namespace, which may name one; never raises.
 

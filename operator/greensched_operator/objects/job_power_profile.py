@@ -24,12 +24,12 @@ from greensched_core.custom_resources.fields import (
     text,
 )
 from greensched_core.errors import BadInput
+from greensched_core.units import SAME_MOMENT_S
 from greensched_operator.objects.resource_fields import decoded_object, read_meta
 
 MOST_WATTS = 1e6
 MOST_PHASES = 20
 MOST_CHECKPOINTS = 1000  # more cost the planner time and hardly improve a plan
-SAME_MOMENT_S = 1e-6  # rounding errors of summed durations are smaller
 _NO_PHASE = "a phase needs duration and watts"
 _IS_PHASE = SchemaRule("has(self.duration) && has(self.watts)", _NO_PHASE)
 
@@ -229,7 +229,7 @@ class ParsedProfile:
     faults: tuple[str, ...] = ()
 
 
-def parse(raw: object) -> ParsedProfile:
+def parse_job_power_profile(raw: object) -> ParsedProfile:
     """Read a JobPowerProfile, JSON or decoded already; never raises.
 
     A workload without a profile counts as one phase of constant power.

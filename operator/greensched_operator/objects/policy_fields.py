@@ -41,7 +41,7 @@ CARBON_LIMIT = FieldKind(
 )
 
 
-def amount(unit: str) -> FieldKind[float]:
+def amount_field(unit: str) -> FieldKind[float]:
     """Return the kind of a budget's amounts."""
     message = "a budget cannot be negative; leave it out to set no limit"
     return number(MOST_AMOUNT, unit, SchemaRule("self >= 0.0", message))

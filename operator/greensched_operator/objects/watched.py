@@ -93,7 +93,7 @@ class EmergencyConfigMap(msgspec.Struct, frozen=True):
         return self.metadata.name
 
 
-def decode_policy(raw: bytes | msgspec.Raw) -> GreenPolicy:
+def decode_green_policy(raw: bytes | msgspec.Raw) -> GreenPolicy:
     """Return the GreenPolicy in JSON, with its faults."""
     return parse(bytes(raw))
 

@@ -8,9 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from greensched_core.signals.chain import Forecast, GridSignals
-from greensched_policies.planning.outlook import Outlook, outlook_of
-
-SLOT_S = 900.0  # as in the simulator: markets and forecasts have steps of 15 minutes or more
+from greensched_policies.planning.outlook import SLOT_S, Outlook, outlook_of
 
 
 @dataclass(frozen=True, eq=False)

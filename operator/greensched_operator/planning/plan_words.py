@@ -1,10 +1,10 @@
 """Sentences that explain a plan to users."""
 
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_core.units import change, percent, signed_percent
-from greensched_operator.planning.outlooks import SLOT_S
+from greensched_core.units import change, percent_text, signed_percent
 from greensched_operator.planning.start_planning import Planned
 from greensched_policies.planning.lateness import late_share
+from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.planning.planning import NO_ZONE, Chosen, StartReason
 
 
@@ -43,7 +43,7 @@ def both_sides(chosen: Chosen) -> str:
         if share is not None
     ]
     if not changes:
-        return f"saves {percent(chosen.saving)} of its weighted cost"
+        return f"saves {percent_text(chosen.saving)} of its weighted cost"
     if chosen.soonest_s is None:
         return f"{', '.join(changes)} against running now"
     soonest = format_timestamp(round(chosen.soonest_s))

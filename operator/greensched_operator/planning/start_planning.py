@@ -16,7 +16,7 @@ from greensched_operator.holding.judging import MayWait, ReleaseNow
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.cluster_state import Zone
-from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
+from greensched_operator.planning.outlooks import Outlooks, slot_begin
 from greensched_operator.planning.work_power import (
     can_run,
     largest_node,
@@ -28,6 +28,7 @@ from greensched_operator.planning.work_power import (
 from greensched_policies.encoding.weights import CarbonLimit
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.held_start import by_worth, jitter_s, release_s, within_share
+from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.planning.planning import (
     Chosen,
     Kept,

@@ -12,7 +12,7 @@ from greensched_operator.planning.cluster_state import Zone
 from greensched_policies.planning.held_start import node_share
 from greensched_policies.planning.planning import NO_ZONE, Mean
 
-LEAST_W = 1e-3  # of work that requests nothing, so that its zones and hours still compare
+LEAST_POWER_W = 1e-3  # of work that requests nothing, so that its zones and hours still compare
 
 
 def work_power_w(work: Work, terms: HoldTerms, zone: Zone) -> float:
@@ -24,7 +24,7 @@ def work_power_w(work: Work, terms: HoldTerms, zone: Zone) -> float:
         power_w = terms.pod_power_w * work.pods * zone.pue
     else:
         power_w = work.cpu_cores * zone.watts_per_core + work.gpus * zone.watts_per_gpu
-    return max(power_w, LEAST_W)
+    return max(power_w, LEAST_POWER_W)
 
 
 def own_part(run: Mean, work: Work, terms: HoldTerms, zones: Sequence[Zone]) -> Mean:

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from greensched_core.errors import SignalUnavailable
 from greensched_core.signals.grid import MOST_GRAMS_PER_KWH
+from greensched_core.signals.readings import GRAMS_PER_KWH
 
-GRAMS_PER_KWH = "g/kWh"
 PER_MWH = "/MWh"  # behind a currency
 _MOST_PER_MWH = 1e9  # as in core's reader of GridSignals
 

@@ -39,12 +39,12 @@ def rows(raw: object, what: str) -> Sequence[Any]:
     raise garbage(f"{what} is not a list")
 
 
-def text(raw: object) -> str:
+def decoded_text(raw: object) -> str:
     """Return text unchanged, and "" for anything else."""
     return raw if isinstance(raw, str) else ""
 
 
-def number(raw: object, what: str) -> float | None:
+def decoded_number(raw: object, what: str) -> float | None:
     """Return a number; null is no data."""
     if raw is None:
         return None
@@ -60,7 +60,7 @@ def number(raw: object, what: str) -> float | None:
 
 def moment(raw: object, what: str) -> float:
     """Return the epoch seconds of an RFC 3339 time, with or without seconds."""
-    written = text(raw)
+    written = decoded_text(raw)
     if len(written) == len("2026-01-20T12:00Z") and written.endswith("Z"):
         written = f"{written[:-1]}:00Z"
     try:

@@ -24,14 +24,14 @@ from greensched_operator.providers.answers import (
 )
 from greensched_operator.providers.decoding import (
     accepted,
+    decoded_number,
+    decoded_text,
     garbage,
     json_of,
     mapping,
     moment,
     moment_if_any,
-    number,
     rows,
-    text,
 )
 from greensched_operator.providers.secret_keys import SecretKey, TokenRef
 
@@ -126,7 +126,7 @@ def read(
         found = _intervals(page)
         _refuse_other_zone(page, zone)
         intervals += found
-        factor_type = text(page.get("emissionFactorType")) or factor_type
+        factor_type = decoded_text(page.get("emissionFactorType")) or factor_type
         observed_at = moment_if_any(page.get("updatedAt")) or observed_at
         is_estimated = body is forecast or page.get("isEstimated") is True
     source = f"electricity-maps/average/{_LABELS.get(factor_type, 'unknown')}"
@@ -144,12 +144,12 @@ def _intervals(page: Mapping[str, Any]) -> list[Interval]:
     for raw in points:
         point = mapping(raw, "a forecast's row")
         start = moment(point.get("datetime"), "datetime")
-        value = number(point.get("carbonIntensity"), "carbonIntensity")
+        value = decoded_number(point.get("carbonIntensity"), "carbonIntensity")
         intervals.append(Interval(start, start + SECONDS_PER_HOUR, value))
     return intervals
 
 
 def _refuse_other_zone(page: Mapping[str, Any], zone: str) -> None:
-    answered = text(page.get("zone"))
+    answered = decoded_text(page.get("zone"))
     if object_name(answered) != object_name(zone):
         raise garbage(f"asked for zone {zone}, the answer is for {answered[:63]!r}")

@@ -19,11 +19,11 @@ from greensched_operator.providers.answers import (
 )
 from greensched_operator.providers.decoding import (
     accepted,
+    decoded_number,
     garbage,
     json_of,
     moment,
     moment_if_any,
-    number,
     rows,
 )
 from greensched_operator.providers.fields import Currency, Multiply, SlotSeconds, checked
@@ -114,7 +114,7 @@ def read(body: bytes, endpoint: JsonEndpoint, kind: SignalKind) -> Answer:
     step_s = endpoint.slot_seconds or _step_s(begins)
     intervals = []
     for begin, end, raw in zip(begins, ends, values, strict=True):
-        found = number(raw, "a value")
+        found = decoded_number(raw, "a value")
         value = None if found is None else found * endpoint.multiply
         intervals.append(Interval(begin, begin + step_s if end is None else _when(end), value))
     observed_at = None
@@ -156,7 +156,7 @@ def _at(raw: Any, path: str, *, or_none: bool = False) -> Any:
 def _when(raw: Any) -> float:
     if isinstance(raw, str):
         return moment(raw, "a start or end")
-    seconds = number(raw, "a start or end")
+    seconds = decoded_number(raw, "a start or end")
     if seconds is None:
         raise garbage("a start or end is null")
     return seconds / 1_000 if seconds > _MILLISECONDS_FROM else seconds

@@ -23,14 +23,14 @@ from greensched_operator.providers.answers import (
 )
 from greensched_operator.providers.decoding import (
     accepted,
+    decoded_number,
+    decoded_text,
     garbage,
     json_of,
     mapping,
     moment,
     moment_if_any,
-    number,
     rows,
-    text,
 )
 from greensched_operator.providers.fields import checked
 from greensched_operator.providers.secret_keys import SecretKey
@@ -96,7 +96,7 @@ def read(pages: list[bytes], area: str) -> Answer:
     for body in pages:
         page = mapping(json_of(body), "the answer")
         intervals += _intervals(page, area)
-        currencies.add(text(page.get("currency")))
+        currencies.add(decoded_text(page.get("currency")))
         observed_at = moment_if_any(page.get("updatedAt")) or observed_at
         is_preliminary = is_preliminary or _is_preliminary(page, area)
     if len(currencies) != 1:
@@ -119,7 +119,7 @@ def _intervals(page: Mapping[str, Any], area: str) -> list[Interval]:
             raise ProviderFault(FaultReason.UNKNOWN_ZONE, f"no prices of area {area}")
         start = moment(entry.get("deliveryStart"), "deliveryStart")
         end = moment(entry.get("deliveryEnd"), "deliveryEnd")
-        intervals.append(Interval(start, end, number(prices[area], "a price")))
+        intervals.append(Interval(start, end, decoded_number(prices[area], "a price")))
     return intervals
 
 

@@ -21,8 +21,8 @@ from greensched_operator.providers.secret_keys import SecretKey
 
 _STEP_S = 900.0  # all clocks of the world change by multiples of 15 minutes
 _STEPS = 192  # 48 h
-Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
-_DAYS: tuple[Day, ...] = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+Weekday = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+_DAYS: tuple[Weekday, ...] = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 class TariffPeriod(msgspec.Struct, frozen=True, rename="camel"):
@@ -52,7 +52,7 @@ class TariffPeriod(msgspec.Struct, frozen=True, rename="camel"):
     ]
     price_per_mwh: float
     days: Annotated[
-        tuple[Day, ...],
+        tuple[Weekday, ...],
         Meta(
             min_length=1,
             max_length=7,

@@ -22,12 +22,12 @@ from greensched_operator.providers.answers import (
 )
 from greensched_operator.providers.decoding import (
     accepted,
+    decoded_number,
+    decoded_text,
     json_of,
     mapping,
     moment,
-    number,
     rows,
-    text,
 )
 from greensched_operator.providers.secret_keys import SecretKey
 
@@ -79,8 +79,8 @@ def read(body: bytes, now: float) -> Answer:
         slot = mapping(raw, "a slot")
         start, end = moment(slot.get("from"), "from"), moment(slot.get("to"), "to")
         intensity = mapping(slot.get("intensity"), "intensity")
-        actual = number(intensity.get("actual"), "actual")
-        forecast = number(intensity.get("forecast"), "forecast")
+        actual = decoded_number(intensity.get("actual"), "actual")
+        forecast = decoded_number(intensity.get("forecast"), "forecast")
         if start <= now < end:
             is_estimated = actual is None
         intervals.append(Interval(start, end, forecast if actual is None else actual))
@@ -99,6 +99,8 @@ def _slots(raw: object) -> Sequence[Any]:
 
 def _error(raw: object) -> ProviderFault:
     error = raw if isinstance(raw, Mapping) else {}
-    code = text(error.get("code"))
+    code = decoded_text(error.get("code"))
     reason = FaultReason.SERVER_ERROR if code.startswith("5") else FaultReason.UNKNOWN_ZONE
-    return ProviderFault(reason, f"refused: {code[:40]}: {text(error.get('message'))[:120]}")
+    return ProviderFault(
+        reason, f"refused: {code[:40]}: {decoded_text(error.get('message'))[:120]}"
+    )

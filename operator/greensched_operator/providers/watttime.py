@@ -21,14 +21,14 @@ from greensched_operator.providers.answers import (
 )
 from greensched_operator.providers.decoding import (
     accepted,
+    decoded_number,
+    decoded_text,
     garbage,
     json_of,
     mapping,
     moment,
     moment_if_any,
-    number,
     rows,
-    text,
 )
 from greensched_operator.providers.secret_keys import LoginRef, SecretKey
 
@@ -79,7 +79,7 @@ class WattTime(msgspec.Struct, frozen=True, rename="camel"):
 
 def read_token(body: bytes) -> str:
     """Return the token of a login, which is valid for half an hour. Raises ProviderFault."""
-    token = text(mapping(json_of(body), "the login").get("token"))
+    token = decoded_text(mapping(json_of(body), "the login").get("token"))
     if not token or not token.isascii() or not token.isprintable():
         raise garbage("the answer to the login has no token")
     return token
@@ -89,19 +89,19 @@ def read(body: bytes, region: str) -> Answer:
     """Return a forecast in g/kWh. Raises ProviderFault, also for a percentile (signal-index)."""
     page = mapping(json_of(body), "the answer")
     meta = mapping(page.get("meta"), "meta")
-    units = text(meta.get("units"))
+    units = decoded_text(meta.get("units"))
     if units != _UNITS:
         raise garbage(f"meta.units is {units[:40]!r}, not {_UNITS}")
-    if text(meta.get("region")) != region:
+    if decoded_text(meta.get("region")) != region:
         raise garbage(f"asked for region {region}, the answer is for another")
-    step_s = number(meta.get("data_point_period_seconds"), "data_point_period_seconds")
+    step_s = decoded_number(meta.get("data_point_period_seconds"), "data_point_period_seconds")
     if step_s is None or not _SHORTEST_S <= step_s <= _LONGEST_S:
         raise garbage("data_point_period_seconds is missing or implausible")
     intervals = []
     for raw in rows(page.get("data"), "data"):
         point = mapping(raw, "a point")
         start = moment(point.get("point_time"), "point_time")
-        pounds = number(point.get("value"), "value")
+        pounds = decoded_number(point.get("value"), "value")
         grams = None if pounds is None else round(pounds * _GRAMS_PER_POUND / KWH_PER_MWH, 3)
         intervals.append(Interval(start, start + step_s, grams))
     generated_at = moment_if_any(meta.get("generated_at"))

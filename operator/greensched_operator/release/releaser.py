@@ -41,7 +41,7 @@ from greensched_operator.webhook.webhook_app import health_app
 
 log = structlog.get_logger()
 
-LOOKS_EVERY_S = 1.0
+RELEASER_LOOKS_EVERY_S = 1.0
 _MOST_LOGGED = 5
 # Patches in flight: the latest go first, and the API server is not flooded. A namespace whose
 # patches hang, as with an admission webhook that is away, leaves slots to the others.
@@ -263,7 +263,7 @@ class Releaser:
         async with asyncio.TaskGroup() as passes:
             while True:
                 self.release_due(passes)
-                await asyncio.sleep(LOOKS_EVERY_S)
+                await asyncio.sleep(RELEASER_LOOKS_EVERY_S)
 
     def ready(self) -> str:
         """Return "" while the releaser sees held work and the emergency release."""

@@ -17,7 +17,7 @@ from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.static import load_static_zones
 from greensched_core.signals.steps import AgeLimits, SignalKind
-from greensched_core.signals.watched import GRID_SIGNALS, SignalObject, decode_signal
+from greensched_core.signals.watched import GRID_SIGNALS_PATH, SignalObject, decode_signal
 from greensched_core.watching import SharedSink, Sink, Watch, unread
 from greensched_operator.providers.answers import ProviderFault
 from greensched_operator.providers.catalogue import Provider
@@ -26,7 +26,7 @@ from greensched_operator.signals.metrics import GAP, LAST_GOOD, SignalMetrics
 from greensched_operator.signals.plan import (
     SignalPlan,
     answered,
-    checked,
+    checked_answer,
     failed,
     replanned,
     serving,
@@ -230,7 +230,7 @@ class GridSignalController:
         plan = zone.plans[kind]
         try:
             answer = await self._providers.ask(provider, kind, zone.spec.zone)
-            answer = checked(answer, self._clock.now())
+            answer = checked_answer(answer, self._clock.now())
         except ProviderFault as fault:
             self._metrics.fetches.labels(provider.name, fault.reason).inc()
             return failed(plan, provider, fault, self._clock.now(), self._chance())
@@ -287,7 +287,7 @@ class GridSignalController:
         """Patch a status; return the new one, or None if it was not taken."""
         body = msgspec.json.encode({"status": patch})
         try:
-            raw = await self._api.patch(f"{GRID_SIGNALS}/{name}/status", body)
+            raw = await self._api.patch(f"{GRID_SIGNALS_PATH}/{name}/status", body)
         except ApiUnavailable as fault:
             if fault.status != 404:  # deleted, which the watch will report
                 self._metrics.write_failures.inc()
@@ -335,4 +335,4 @@ def signal_watch(
     sink = SharedSink[bytes | msgspec.Raw](
         (decode_signal, planning), (decode_grid_signal, controller)
     )
-    return Watch(api, GRID_SIGNALS, unread, sink, wall)
+    return Watch(api, GRID_SIGNALS_PATH, unread, sink, wall)

@@ -10,13 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from greensched_core.signals.readings import GRAMS_PER_KWH
 from greensched_core.signals.steps import AgeLimits
-from greensched_operator.providers.answers import (
-    GRAMS_PER_KWH,
-    Answer,
-    FaultReason,
-    ProviderFault,
-)
+from greensched_operator.providers.answers import Answer, FaultReason, ProviderFault
 from greensched_operator.providers.catalogue import Provider
 from greensched_operator.providers.static import Static
 
@@ -163,7 +159,7 @@ def replanned(plan: SignalPlan, providers: tuple[Provider, ...], interval: float
     return replace(plan, providers=providers, interval_s=interval, held=held, failures={})
 
 
-def checked(answer: Answer, now: float) -> Answer:
+def checked_answer(answer: Answer, now: float) -> Answer:
     """Return an answer that has a value for now; raise ProviderFault for any other.
 
     A source's next value may be up to an hour late. Carbon values may be a day old at most; prices

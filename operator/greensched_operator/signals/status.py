@@ -13,10 +13,10 @@ from greensched_core.signals.grid import (
     parse_grid_signal,
     to_status,
 )
+from greensched_core.signals.readings import GRAMS_PER_KWH
 from greensched_core.signals.steps import SignalKind
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
 from greensched_operator.providers.answers import (
-    GRAMS_PER_KWH,
     PER_MWH,
     Answer,
     FaultReason,

@@ -24,7 +24,9 @@ from greensched_operator.webhook.trust import Configuration, decode_configuratio
 
 log = structlog.get_logger()
 
-LOOKS_EVERY_S = 10.0  # a chart upgrade may empty what we wrote, and then nothing is held
+CERTIFICATE_LOOKS_EVERY_S = (
+    10.0  # a chart upgrade may empty what we wrote, and then nothing is held
+)
 TRIED_AGAIN_AFTER_S = 2.0  # without a certificate nothing is held
 _MOST_OLD = 2  # each refused write of the Secret leaves a trusted certificate that is never served
 
@@ -43,7 +45,7 @@ class CertificateController:
     async def run(self) -> None:
         """Check every few seconds, until cancelled."""
         while True:
-            pause_s = LOOKS_EVERY_S
+            pause_s = CERTIFICATE_LOOKS_EVERY_S
             try:
                 await self.look()
             except ApiUnavailable as fault:

@@ -10,7 +10,7 @@ import structlog
 
 from greensched_core.api_paths import CONFIGURATIONS, CRON_JOBS, leases_path
 from greensched_core.clock import Clock, WallClock
-from greensched_core.custom_resources.policy_lookup import GREEN_POLICIES
+from greensched_core.custom_resources.policy_lookup import GREEN_POLICIES_PATH
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.lateness import say_when_late
 from greensched_core.serving import (
@@ -85,7 +85,13 @@ class WebhookProcess:
         self._pair: _PairSink | None = None
         wall = WallClock()
         self._watches: list[Watch[Any]] = [
-            Watch(client, GREEN_POLICIES, watched.decode_policy, self.policies, WallClock()),
+            Watch(
+                client,
+                GREEN_POLICIES_PATH,
+                watched.decode_green_policy,
+                self.policies,
+                WallClock(),
+            ),
             Watch(client, CRON_JOBS, read_cron_job, self.cron_jobs, wall),
             Watch(
                 client,

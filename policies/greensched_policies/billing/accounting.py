@@ -13,6 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from greensched_core.units import JOULES_PER_KWH
 from greensched_policies.billing.timelines import (
     NO_CAPS,
     NO_SLEEPS,
@@ -27,13 +28,7 @@ from greensched_policies.billing.timelines import (
     timelines_of,
 )
 from greensched_policies.billing.transfers import Transfers, transfer_grams
-from greensched_policies.costs.cost import (
-    JOULES_PER_KWH,
-    JOULES_PER_MWH,
-    CostModel,
-    Floats,
-    Integers,
-)
+from greensched_policies.costs.cost import JOULES_PER_MWH, CostModel, Floats, Integers
 
 Amount = TypeVar("Amount", float, Floats)
 

@@ -46,7 +46,7 @@ class SolarPlant(NamedTuple):
     battery: Battery = NO_BATTERY
 
 
-Site: TypeAlias = tuple[
+BilledSite: TypeAlias = tuple[
     ZoneSeries, SolarPlant | None
 ]  # a zone's grid; None: no panels and no battery
 
@@ -128,7 +128,7 @@ def _dispatch(
 def balances_of(
     nodes: BilledNodes,
     placements: Placements,
-    sites: Sequence[Site],
+    sites: Sequence[BilledSite],
     window_s: tuple[float, float],
     model: CostModel,
     sleeps: Sleeps,

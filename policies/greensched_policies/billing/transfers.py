@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greensched_core.units import JOULES_PER_KWH
 from greensched_policies.billing.timelines import ZoneSeries, held, steps_at
-from greensched_policies.costs.cost import JOULES_PER_KWH, Floats, Integers, PlacementCost
+from greensched_policies.costs.cost import Floats, Integers, PlacementCost
 
 
 class TransferColumns(NamedTuple):

@@ -17,7 +17,7 @@ import numba
 from numba.core.caching import UserProvidedCacheLocator
 from platformdirs import user_cache_path
 
-from greensched_policies.compiling.compiled_sources import compiled_sources, is_ours
+from greensched_policies.compiling.compiled_sources import compiled_sources, is_our_source
 
 _KEPT_S = 30 * 86400.0
 
@@ -28,7 +28,7 @@ class ByContent(UserProvidedCacheLocator):
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> Any:
         """Return the locator of a function's machine code; None for a file that is not ours."""
-        if not is_ours(Path(py_file)):
+        if not is_our_source(Path(py_file)):
             return None
         return super().from_function(py_func, py_file)
 

@@ -32,7 +32,7 @@ def compiled_sources() -> list[Path]:
     return [modules[name] for name in sorted(found - {_CATALOGUE})]
 
 
-def is_ours(path: Path) -> bool:
+def is_our_source(path: Path) -> bool:
     """Return whether a file belongs to the policies or the simulator."""
     installed = [package for package in _PACKAGES if find_spec(package)]
     return any(path.is_relative_to(folder_of(package)) for package in installed)

@@ -41,7 +41,7 @@ VOLTAGE_FLOOR = 0.7
 # their power-hungry trainings (Zeus, NSDI 2023, artifact; `greensched reproduce zeus`).
 GPU_DRAW = np.array([0.0, 0.448, 0.542, 0.642, 0.723, 0.813, 1.0])
 GPU_SPEED = np.array([0.0, 0.571, 0.684, 0.839, 0.908, 0.954, 1.0])
-LEAST_W = 1e-9  # avoids 0 W / 0 W: a node without GPUs runs at full speed
+LEAST_DRAW_W = 1e-9  # avoids 0 W / 0 W: a node without GPUs runs at full speed
 
 
 class CapColumns(NamedTuple):
@@ -86,7 +86,7 @@ def frequency_within(limit: Floats | float, clocked: Floats | float = CLOCKED_PO
     own watts above idle; 1 and more has no effect. The result is 0 where the watts that follow no
     clock already exceed it.
     """
-    of_clock = np.maximum(1.0 - (1.0 - limit) / np.maximum(clocked, LEAST_W), 0.0)
+    of_clock = np.maximum(1.0 - (1.0 - limit) / np.maximum(clocked, LEAST_DRAW_W), 0.0)
     found = np.minimum(np.cbrt(of_clock), of_clock / (VOLTAGE_FLOOR * VOLTAGE_FLOOR))
     frequency: Floats = np.minimum(found, 1.0)
     return frequency
@@ -115,6 +115,6 @@ def gpu_speed(
     """Return the speed of work on a GPU at a power cap, 1 where the limit has no effect."""
     wanted_w = idle_w + (peak_w - idle_w) * gpu_ratio
     drawn_w = gpu_watts(power_cap, idle_w, peak_w, gpu_ratio) + idle_w
-    share = (drawn_w + LEAST_W) / (wanted_w + LEAST_W)
+    share = (drawn_w + LEAST_DRAW_W) / (wanted_w + LEAST_DRAW_W)
     speed: Floats = np.interp(share, GPU_DRAW, GPU_SPEED)
     return speed

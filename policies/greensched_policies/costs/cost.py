@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from greensched_core.units import JOULES_PER_KWH
+
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -19,7 +21,6 @@ CURVE_POINTS = 11
 # A smaller node is treated as this large, so that a node that lost its capacity counts as full
 # instead of dividing by zero.
 LEAST_CPU_CORES = 1e-3
-JOULES_PER_KWH = 3_600_000.0
 JOULES_PER_MWH = 3_600_000_000.0
 
 

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+from greensched_core.units import JOULES_PER_KWH
 from greensched_policies.costs.cost import (
-    JOULES_PER_KWH,
     JOULES_PER_MWH,
     Floats,
     NodeColumns,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from greensched_core.units import SECONDS_PER_HOUR
 from greensched_policies.costs.cost import (
     CURVE_POINTS,
     CostModel,
@@ -106,7 +107,6 @@ CONTEXT_FEATURES = (
 ) = range(8)
 
 GPUS_PER_NODE = 8.0  # the usual large node: keeps GPU counts near 0..1
-SECONDS_PER_HOUR = 3600.0
 LEAST_MAGNITUDE = 1e-30  # below it a mean is zero: dividing by it would overflow
 
 

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greensched_core.units import SECONDS_PER_HOUR
 from greensched_policies.costs.cost import Floats
-from greensched_policies.encoding.observation import LEAST_MAGNITUDE, SECONDS_PER_HOUR
+from greensched_policies.encoding.observation import LEAST_MAGNITUDE
 from greensched_policies.encoding.weights import Weights
 
 MISSED = 1.0  # penalty of a job that ends after its deadline

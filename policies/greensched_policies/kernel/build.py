@@ -28,7 +28,7 @@ from greensched_policies.kernel.entries import ENTRIES, Entry
 from greensched_policies.kernel.runtime import (
     NEW_STRIDES,
     NEW_STRIDES_TYPES,
-    RUNTIME,
+    RUNTIME_IR,
     new_strides,
     without_numba,
 )
@@ -56,7 +56,7 @@ def object_code(processor: str, entries: Mapping[str, Entry] = ENTRIES) -> bytes
     machine = target.create_target_machine(
         cpu=_CPUS[processor], opt=3, reloc="pic", codemodel="default"
     )
-    whole = llvm.parse_assembly(RUNTIME)
+    whole = llvm.parse_assembly(RUNTIME_IR)
     whole.link_in(_portable_code(NEW_STRIDES, new_strides, NEW_STRIDES_TYPES))
     for name, entry in entries.items():
         whole.link_in(_portable_code(name, entry, _TYPES))

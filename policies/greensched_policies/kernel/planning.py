@@ -79,7 +79,7 @@ def plan_starts(basis: Basis, many: Many, order: Integers, ask_at: int, found: F
             continue
         count = starts_of(basis, many, place)
         columns, zones = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
-        has_carbon = see(basis, many, place, work_of(basis, many, place), columns, zones)
+        has_carbon = see(basis, many, place, pending_work_of(basis, many, place), columns, zones)
         cost = np.zeros(count)
         if count > 1 and rule == NO_RULE:
             ask(ask_at, place, count, columns.ctypes.data, cost.ctypes.data)
@@ -104,7 +104,7 @@ def starts_of(basis: Basis, many: Many, place: int) -> int:
 
 
 @fast
-def work_of(basis: Basis, many: Many, place: int) -> PendingWork:
+def pending_work_of(basis: Basis, many: Many, place: int) -> PendingWork:
     """Return a workload as a `PendingWork`."""
     cores, gpus = many.asked[rows.CPU_CORES, place], many.asked[rows.GPUS, place]
     memory_bytes = many.asked[rows.MEMORY_BYTES, place]
@@ -151,7 +151,7 @@ def stays(basis: Basis, many: Many, place: int) -> bool:
     zone, from_s = int(many.asked[rows.STAYS_IN, place]), many.asked[rows.STAYS_FROM_S, place]
     if zone == NO_ZONE_YET or from_s < basis.now_s or np.isinf(many.runtime_s[place, zone]):
         return False
-    work = with_all_room(work_of(basis, many, place))
+    work = with_all_room(pending_work_of(basis, many, place))
     expected = int(np.rint((from_s - basis.now_s) / basis.slot_s))
     if not _has_room_at(basis, work, zone, expected):
         return False
@@ -214,7 +214,7 @@ def take(
     `seen` are the candidate starts, [8,1,S], the best zone of each, and whether carbon is known.
     """
     columns, zones, has_carbon = seen
-    work, asked = work_of(basis, many, place), many.asked
+    work, asked = pending_work_of(basis, many, place), many.asked
     if np.isinf(work.runtime_s[zones[0]]):
         found[:, place] = np.nan
         found[rows.WHY, place] = NO_ZONE
@@ -244,7 +244,7 @@ def take_soonest(basis: Basis, many: Many, place: int, found: Floats) -> None:
     """
     count = starts_of(basis, many, place)
     columns, zones = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
-    work = with_all_room(work_of(basis, many, place))
+    work = with_all_room(pending_work_of(basis, many, place))
     see(basis, many, place, work, columns, zones)
     slots = as_slots(columns)
     if np.isinf(work.runtime_s[zones[0]]):

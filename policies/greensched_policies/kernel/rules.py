@@ -8,7 +8,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from greensched_policies.compiling.compiled import compiled, fast
-from greensched_policies.library.functions import WHEN_NAMES
+from greensched_policies.library.functions import WHEN_BY_NUMBER
 from greensched_policies.rules.catalogue import WHEN_RULES
 
 
@@ -31,7 +31,7 @@ def _choice_of(rules: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
     return fast(choice)
 
 
-cost_by = _choice_of([compiled(WHEN_RULES[name]) for name in WHEN_NAMES])
+cost_by = _choice_of([compiled(WHEN_RULES[name]) for name in WHEN_BY_NUMBER])
 
 
 def _ask(  # numba counts the parameters

@@ -53,7 +53,7 @@ def new_strides(
 
 
 # Layout of MemInfo: numba's core/runtime/nrt.cpp.
-RUNTIME = """
+RUNTIME_IR = """
 %MemInfo = type { i64, ptr, ptr, ptr, i64, ptr }
 declare ptr @malloc(i64)
 declare void @free(ptr)

@@ -12,7 +12,7 @@ from greensched_policies.rules.catalogue import WHEN_RULES
 FUNCTIONS = ("plan_starts", "see_slots", "planned_slots")
 
 MOST_STARTS = 672  # of a workload: a week of quarter hours
-WHEN_NAMES = tuple(WHEN_RULES)  # the library takes the place of a rule
+WHEN_BY_NUMBER = tuple(WHEN_RULES)  # the library takes the place of a rule
 # Why a start was chosen: see `planning.StartReason`, which has them in this order.
 NO_CHOICE, NOW_IS_BEST, SAVES_TOO_LITTLE, CARBON_LIMIT, PLANNED, KEPT, NO_ZONE, NO_ROOM = range(8)
 STAYS = 8  # no start was chosen: the earlier plan still has room

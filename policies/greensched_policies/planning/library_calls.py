@@ -14,7 +14,7 @@ from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.costs.pausing import Slots
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.weights import Weights
-from greensched_policies.library.functions import ASKED, FOUND, NO_RULE, WHEN_NAMES, Ask
+from greensched_policies.library.functions import ASKED, FOUND, NO_RULE, WHEN_BY_NUMBER, Ask
 from greensched_policies.library.loading import address_of, call
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import Outlook
@@ -28,7 +28,7 @@ class Rules(NamedTuple):
     policies: Sequence[WhenPolicy]  # [N] asked where the library has no rule
 
 
-_PLACES = {WHEN_RULES[name]: place for place, name in enumerate(WHEN_NAMES)}
+_PLACES = {WHEN_RULES[name]: place for place, name in enumerate(WHEN_BY_NUMBER)}
 _FIELDS = len(SlotColumns._fields)
 
 
@@ -61,7 +61,7 @@ def plan_starts(
     return found
 
 
-def rules_of(policies: Sequence[WhenPolicy]) -> Rules:
+def library_rules(policies: Sequence[WhenPolicy]) -> Rules:
     """Return when policies as the library takes them."""
     places = np.array([_PLACES.get(policy, NO_RULE) for policy in policies], np.int64)
     return Rules(places, policies)

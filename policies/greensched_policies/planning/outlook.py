@@ -8,6 +8,7 @@ from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.library.grid_table import GridTable, grid_table
 
 CARBON, PRICE = 0, 1  # rows of the values
+SLOT_S = 900.0  # of plans: markets and forecasts have steps of 15 minutes or more
 
 
 @dataclass(frozen=True, slots=True, eq=False)

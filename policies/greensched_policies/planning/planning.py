@@ -39,7 +39,7 @@ from greensched_policies.library.functions import (
     ZONE_NOW,
 )
 from greensched_policies.planning.core_plan import CorePlan
-from greensched_policies.planning.library_calls import Rules, plan_starts, rules_of
+from greensched_policies.planning.library_calls import Rules, library_rules, plan_starts
 from greensched_policies.planning.outlook import Outlook
 from greensched_policies.rules.catalogue import WhenPolicy
 
@@ -205,7 +205,7 @@ def plan_again(
             asked[STAYS_IN, place], asked[SEEKS_ROOM, place] = each.zone, each.seeks_room
             asked[STAYS_FROM_S, place] = each.begin_s - outlook.begin_s
     order = np.argsort(asked[LATEST_S], kind="stable")
-    rules = rules_of([each.when for each in requests])
+    rules = library_rules([each.when for each in requests])
     found = plan_starts(outlook, plan, now_s, asked, _in_zones(requests), order, rules)
     rows = found.T.tolist()
     return [

@@ -259,7 +259,7 @@ def _edges(chosen: Slots) -> tuple[list[int], list[int]]:
 
 def _mean(view: _View, chosen: Slots) -> Mean:
     run_s = _run_s(view, chosen)
-    used = shares(chosen, run_s / view.slot_s)
+    used = slot_shares(chosen, run_s / view.slot_s)
     means = [float(view.seen[row][chosen] @ used) / float(used.sum())
              for row in (CARBON, PRICE)]  # fmt: skip
     carbon, price = (None if math.isnan(each) else each for each in means)
@@ -272,10 +272,10 @@ def _slots(time_s: float, slot_s: float) -> int:
 
 def cost_of(chosen: Slots, cost: Floats, slots: float) -> float:
     """Return the cost of running for `slots` in the chosen ones; the last may be used in part."""
-    return float(cost[chosen] @ shares(chosen, slots))
+    return float(cost[chosen] @ slot_shares(chosen, slots))
 
 
-def shares(chosen: Slots, slots: float) -> Floats:
+def slot_shares(chosen: Slots, slots: float) -> Floats:
     """Return the used share of each chosen slot: 1, or less for the last of `slots`."""
     used: Floats = np.clip(slots - np.arange(int(chosen.sum())), 0.0, 1.0)
     return used

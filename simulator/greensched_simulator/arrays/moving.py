@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from greensched_core.units import JOULES_PER_KWH
 from greensched_policies.billing.transfers import TransferColumns
 from greensched_policies.compiling.compiled import fast, inlined
-from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
+from greensched_policies.costs.cost import JOULES_PER_MWH, Floats
 from greensched_policies.library.grid_table import CARBON
 from greensched_simulator.arrays.jobs import JobArrays
 

@@ -100,7 +100,7 @@ def earliest_ready_s(precedence: Precedence, arrival_s: Floats, shortest_s: Floa
     return ready_s
 
 
-def ready_s(precedence: Precedence, arrival_s: Floats, end_s: Floats) -> Floats:
+def ready_times_s(precedence: Precedence, arrival_s: Floats, end_s: Floats) -> Floats:
     """Return when each job was ready, [J], its parents having ended; NaN: it never was."""
     found_s = arrival_s.copy()
     if precedence.child.size:

@@ -42,8 +42,8 @@ from greensched_policies.costs.scaling import NO_SCALING
 from greensched_simulator.arrays.precedence import earliest_ready_s
 from greensched_simulator.bounds.inputs import (
     CostCourse,
-    Signal,
     SignalCourse,
+    SignalName,
     courses_of,
     idle_total,
 )
@@ -54,13 +54,13 @@ from greensched_simulator.bounds.supply import saved_by_panels
 from greensched_simulator.bounds.ways import Choices, pieces, starts, stay
 from greensched_simulator.runs.charges import charges_of
 from greensched_simulator.runs.job_times import shortest_runtimes_s
-from greensched_simulator.runs.node_groups import AlikeNodes, fits, groups_of
+from greensched_simulator.runs.node_groups import AlikeNodes, fits_group, groups_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.world.elastic_jobs import Range, range_of
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
-SLOT_S = 3600.0
+BOUND_SLOT_S = 3600.0
 
 
 class Bound(NamedTuple):
@@ -88,7 +88,7 @@ class _Setting(NamedTuple):
     """The inputs that the programmes of one bound share."""
 
     world: World
-    signal: Signal
+    signal: SignalName
     until_s: float
     slot_s: float
     limits: Limits
@@ -105,11 +105,11 @@ class _Setting(NamedTuple):
 
 def least_bill(
     world: World,
-    signal: Signal,
+    signal: SignalName,
     until_s: float,
     limits: Limits,
     *,
-    slot_s: float = SLOT_S,
+    slot_s: float = BOUND_SLOT_S,
     preempt: bool = False,
 ) -> Bound:
     """Return the least energy (J), carbon (g) or cost that the world's jobs and services can take.
@@ -141,12 +141,12 @@ def least_totals(world: World, schedules: Sequence[Schedule], until_s: float) ->
     Raises BadInput as `least_bill` does.
     """
     limits = limits_of(world, *schedules)
-    signals: tuple[Signal, ...] = ("energy", "cost", "carbon")
+    signals: tuple[SignalName, ...] = ("energy", "cost", "carbon")
     return Least(*(least_bill(world, each, until_s, limits).total for each in signals))
 
 
 def _setting(
-    world: World, signal: Signal, until_s: float, slot_s: float, limits: Limits
+    world: World, signal: SignalName, until_s: float, slot_s: float, limits: Limits
 ) -> _Setting:
     charges = np.full(world.jobs.arrival_s.size, np.inf)
     left = np.flatnonzero(limits.never_ran)
@@ -288,5 +288,5 @@ def _gaps(setting: _Setting) -> float:
 def _able(setting: _Setting, job: int) -> Iterator[tuple[int, AlikeNodes]]:
     """Yield the index and the group of all groups whose nodes are large enough for a job."""
     for place, group in enumerate(setting.groups):
-        if fits(setting.world.jobs, job, group):
+        if fits_group(setting.world.jobs, job, group):
             yield place, group

@@ -6,13 +6,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from greensched_core.errors import BadInput
+from greensched_core.units import JOULES_PER_KWH
 from greensched_policies.billing.timelines import held, steps_at
-from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
+from greensched_policies.costs.cost import JOULES_PER_MWH, Floats
 from greensched_simulator.runs.simulation import zone_series
 from greensched_simulator.runs.sleep_tables import sleep_columns
 from greensched_simulator.world.world import World, highest_watts, idle_watts
 
-Signal = Literal["energy", "carbon", "cost"]
+SignalName = Literal["energy", "carbon", "cost"]
 _UNIT_J = {"energy": 1.0, "carbon": JOULES_PER_KWH, "cost": JOULES_PER_MWH}
 
 
@@ -66,7 +67,7 @@ class SignalCourse(NamedTuple):
         return CostCourse(self.times_s, low_w * self.positive + high_w * self.negative)
 
 
-def courses_of(world: World, signal: Signal, until_s: float) -> tuple[SignalCourse, ...]:
+def courses_of(world: World, signal: SignalName, until_s: float) -> tuple[SignalCourse, ...]:
     """Return the course of each zone's signal from 0 to `until_s`, per joule at the nodes' PUE.
 
     Raises BadInput where a grid has no data.
@@ -96,7 +97,7 @@ def courses_of(world: World, signal: Signal, until_s: float) -> tuple[SignalCour
     return tuple(courses)
 
 
-def idle_total(world: World, signal: Signal, until_s: float) -> float:
+def idle_total(world: World, signal: SignalName, until_s: float) -> float:
     """Return the least that the nodes take from 0 to `until_s` under any schedule.
 
     Nodes idle, or sleep if they can, and take nothing while they may be away. Whether they are away

@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greensched_core.units import JOULES_PER_KWH
 from greensched_policies.billing.timelines import steps_at
-from greensched_policies.costs.cost import JOULES_PER_KWH, Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.arrays.moving import J_PER_BYTE, LATENCY_S, PRICE_PER_BYTE, S_PER_BYTE
-from greensched_simulator.bounds.inputs import Signal
+from greensched_simulator.bounds.inputs import SignalName
 from greensched_simulator.runs.simulation import zone_series
 from greensched_simulator.world.world import World
 
@@ -28,7 +29,7 @@ class Moves:
     With `suspend`, jobs that can be suspended may stop and go on. With node failures all jobs may.
     """
 
-    def __init__(self, world: World, signal: Signal, until_s: float, *, suspend: bool) -> None:
+    def __init__(self, world: World, signal: SignalName, until_s: float, *, suspend: bool) -> None:
         self._jobs, zones = world.jobs, len(world.zones)
         # A resumed job's data lies where its first worker ran, for all workers.
         goes_on = suspend & np.isfinite(world.jobs.save_every_s) | (world.outages.node.size > 0)

@@ -14,13 +14,14 @@ the most that nodes can draw earns while prices are negative.
 import numpy as np
 
 from greensched_core.errors import BadInput
-from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
-from greensched_simulator.bounds.inputs import Signal
+from greensched_core.units import JOULES_PER_KWH
+from greensched_policies.costs.cost import JOULES_PER_MWH, Floats
+from greensched_simulator.bounds.inputs import SignalName
 from greensched_simulator.runs.simulation import zone_series
 from greensched_simulator.world.world import World, highest_watts
 
 
-def saved_by_panels(world: World, signal: Signal, until_s: float) -> tuple[float, float]:
+def saved_by_panels(world: World, signal: SignalName, until_s: float) -> tuple[float, float]:
     """Return the most that panels can save until `until_s`, and a lower bound on bills with them.
 
     Raises BadInput if their yield is missing.

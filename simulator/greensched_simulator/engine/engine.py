@@ -39,7 +39,7 @@ from greensched_simulator.engine.queue.deciding import (
     place_by_rule,
     plan_start,
 )
-from greensched_simulator.engine.queue.queueing import join, serve
+from greensched_simulator.engine.queue.queueing import join, serve_queue
 from greensched_simulator.engine.queue.turns import are_taken
 from greensched_simulator.engine.queue.waiting import fill, fill_all
 from greensched_simulator.engine.run import (
@@ -152,7 +152,7 @@ def _close(run: Run) -> tuple[int, int]:
         serves = counts[IS_OPEN] == UNSERVED or run.terms.discipline == PROVISIONED
         is_last = is_served or min(next_times_s(run)) > now_s
         if is_served or (serves and is_last and queue.length[0] > 0):
-            job = serve(now_s, run)
+            job = serve_queue(now_s, run)
             if job != NOWHERE:
                 return IN_TURN, job
         while counts[STEP] < run.steps_s.size and run.steps_s[counts[STEP]] <= now_s:

@@ -13,7 +13,7 @@ from greensched_core.errors import BadInput
 from greensched_policies.encoding.observation import NODE_FEATURES
 from greensched_simulator.environments.episode_batch import EpisodeBatch
 from greensched_simulator.environments.episode_parts import CANDIDATES, HEAD
-from greensched_simulator.environments.preparation import HEADS, Head, rules_for
+from greensched_simulator.environments.preparation import HEAD_NAMES, HeadName, rules_for
 from greensched_simulator.environments.spaces import (
     AgentObservation,
     info_of,
@@ -25,7 +25,7 @@ from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.world.world import World
 
 AgentInfos = dict[str, dict[str, Any]]
-Step = tuple[
+AgentsStep = tuple[
     dict[str, AgentObservation], dict[str, float], dict[str, bool], dict[str, bool], AgentInfos
 ]
 
@@ -37,7 +37,7 @@ class _Agents(ParallelEnv[str, AgentObservation, SupportsIndex]):  # type: ignor
         self,
         worlds: Sequence[World],
         policy: Policy | str,
-        heads: Sequence[Head],
+        heads: Sequence[HeadName],
         agents: Sequence[str],
     ) -> None:
         self._batch = EpisodeBatch(worlds, policy, heads, count=1, threads=1)
@@ -56,7 +56,7 @@ class _Agents(ParallelEnv[str, AgentObservation, SupportsIndex]):  # type: ignor
         self.agents = list(self.possible_agents)
         return self._seen(), self._infos()
 
-    def step(self, actions: dict[str, SupportsIndex]) -> Step:
+    def step(self, actions: dict[str, SupportsIndex]) -> AgentsStep:
         """Apply the agents' actions, and go on to the next decision."""
         self._batch.step(np.array([self._chosen(actions)]))
         present, is_over = self.agents, bool(self._batch.is_over()[0])
@@ -108,11 +108,11 @@ class HeadAgents(_Agents):
     metadata = {"name": "greensched_heads_v0", "render_modes": []}
 
     def __init__(
-        self, worlds: Sequence[World], policy: Policy | str, heads: Sequence[Head] = HEADS
+        self, worlds: Sequence[World], policy: Policy | str, heads: Sequence[HeadName] = HEAD_NAMES
     ) -> None:
         """Raise BadInput for heads, policies and worlds that cannot be stepped through."""
         if not heads or len(set(heads)) < len(heads):
-            raise BadInput(f"name at least one head, and each only once: {', '.join(HEADS)}")
+            raise BadInput(f"name at least one head, and each only once: {', '.join(HEAD_NAMES)}")
         super().__init__(worlds, policy, heads, heads)
         self._heads = tuple(heads)
         for head in self._heads:
@@ -129,7 +129,7 @@ class HeadAgents(_Agents):
         seen: dict[str, AgentObservation] = {}
         for head in self._heads:
             table = batch.tables[head]
-            is_asked = batch.asked[0, HEAD] == HEADS.index(head)
+            is_asked = batch.asked[0, HEAD] == HEAD_NAMES.index(head)
             seen[head] = {
                 "candidates": (table[0] * np.float32(is_asked)).T,
                 "context": batch.context[0] * np.float32(is_asked),

@@ -34,7 +34,7 @@ from greensched_simulator.environments.episode_parts import (
 )
 from greensched_simulator.environments.episodes import go_on
 from greensched_simulator.environments.preparation import (
-    Head,
+    HeadName,
     Prepared,
     new_parts,
     prepared,
@@ -62,7 +62,7 @@ class EpisodeBatch:
         self,
         worlds: Sequence[World],
         policy: Policy | str,
-        heads: Sequence[Head],
+        heads: Sequence[HeadName],
         count: int,
         threads: int,
     ) -> None:
@@ -206,8 +206,8 @@ class EpisodeBatch:
 
 
 def _tables_for(
-    worlds: Sequence[Prepared], heads: Sequence[Head], count: int
-) -> dict[Head, Singles]:
+    worlds: Sequence[Prepared], heads: Sequence[HeadName], count: int
+) -> dict[HeadName, Singles]:
     """Return empty tables for the most candidates of any world; no columns for other heads."""
     nodes = max(each.most_nodes for each in worlds) if "where" in heads else 0
     starts = max(each.most_starts for each in worlds) if "when" in heads else 0

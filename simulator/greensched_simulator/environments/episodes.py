@@ -65,7 +65,7 @@ from greensched_simulator.environments.observe import (
     observe_starts,
 )
 from greensched_simulator.environments.placing import give_node, start_with_fewer, want
-from greensched_simulator.environments.sharing import IDLE, STEPS, reaches, take
+from greensched_simulator.environments.sharing import IDLE, STEPS, reaches, take_share
 
 _penalty_of = compiled(penalty_of, inlined)
 _reward_of = compiled(reward_of, inlined)
@@ -88,14 +88,14 @@ def go_on(episodes: Any, shared: Any, own: int, are_new: bool) -> bool:
     actions, at_a_time = shared.actions, shared.at_a_time
     scratch = empty_scratch(book.zones, book.nodes)
     while True:
-        step = take(counters, STEPS, 0)
+        step = take_share(counters, STEPS, 0)
         # No thread touches an episode before it counts as busy, or one that it has not taken:
         # episodes are replaced while all are idle.
-        take(counters, IDLE, -1 if own > 0 else 0)
+        take_share(counters, IDLE, -1 if own > 0 else 0)
         for turn in range(taken.size):
             share = (own + turn) % taken.size
             while True:
-                first = take(taken, share, at_a_time)
+                first = take_share(taken, share, at_a_time)
                 last = min(first + at_a_time, shares[share + 1])
                 if first >= last:
                     break
@@ -104,7 +104,7 @@ def go_on(episodes: Any, shared: Any, own: int, are_new: bool) -> bool:
                     _go_on(episode, 0 if are_new else actions[place], are_new, scratch)
         if own == 0:
             return reaches(counters, IDLE, taken.size - 1)
-        take(counters, IDLE, 1)
+        take_share(counters, IDLE, 1)
         if not reaches(counters, STEPS, step + 1):
             return True
 

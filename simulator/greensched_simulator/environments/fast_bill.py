@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from greensched_core.units import JOULES_PER_KWH
 from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_policies.costs.capping import gpu_watts
 from greensched_policies.costs.cost import (
     CURVE_POINTS,
-    JOULES_PER_KWH,
     JOULES_PER_MWH,
     PUE,
     CostModel,

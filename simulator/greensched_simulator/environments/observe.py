@@ -13,8 +13,8 @@ from greensched_simulator.engine.execution.power_caps import (
     power_caps_seen,
     running_on,
 )
-from greensched_simulator.engine.execution.workers import new_worker, workload_of
-from greensched_simulator.engine.queue.deciding import work_of
+from greensched_simulator.engine.execution.workers import new_worker, workload_columns_of
+from greensched_simulator.engine.queue.deciding import unstarted_job_of
 from greensched_simulator.engine.state.choices import see_candidates
 from greensched_simulator.engine.state.observing import NodesShown, Scratch, Singles
 from greensched_simulator.engine.state.starts import slot_columns
@@ -36,7 +36,7 @@ def observe_nodes(episode: Any, job: int, now_s: float, count: int, scratch: Scr
 @fast
 def observe_starts(episode: Any, job: int, now_s: float, count: int) -> None:
     """Show the next `count` starts of a job."""
-    run, work = episode.run, work_of(job, now_s, episode.run)
+    run, work = episode.run, unstarted_job_of(job, now_s, episode.run)
     columns, zone = slot_columns(run.grid, run.plan, run.terms, work, count)
     table = episode.starts.columns
     table[0, :count], table[1, :count] = columns.wait_s[0], columns.runtime_s[0]
@@ -45,7 +45,7 @@ def observe_starts(episode: Any, job: int, now_s: float, count: int) -> None:
     table[6, :count] = columns.weighted_over_run[0]
     table[7, :count] = columns.busiest_over_run[0]
     episode.starts.zone[:count] = zone
-    workload = workload_of(job, run.jobs, run.recorded, run.terms)
+    workload = workload_columns_of(job, run.jobs, run.recorded, run.terms)
     seen = _encode_when(columns, workload, run.terms.weights, episode.accounts.mean_memory)
     _copy(seen.slots.transpose((0, 2, 1))[0], episode.shown.slots[0])
     episode.shown.context[:] = seen.context

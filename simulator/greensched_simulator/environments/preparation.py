@@ -45,15 +45,15 @@ from greensched_simulator.runs.simulation import (
     estimates_in,
     grid_steps,
     planned_jobs,
+    run_config_of,
     simulate,
     steps_watched,
-    terms_of,
 )
 from greensched_simulator.runs.sleep_tables import sleep_table
 from greensched_simulator.world.world import World, idle_watts
 
-Head = Literal["when", "where", "how_fast"]  # what an agent decides; rules decide the rest
-HEADS: tuple[Head, ...] = ("when", "where", "how_fast")  # as `deciding` numbers them
+HeadName = Literal["when", "where", "how_fast"]  # what an agent decides; rules decide the rest
+HEAD_NAMES: tuple[HeadName, ...] = ("when", "where", "how_fast")  # as `deciding` numbers them
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Prepared:
 
     world: World
     policy: Policy
-    heads: Sequence[Head]
+    heads: Sequence[HeadName]
     jobs: JobArrays  # as plans see them
     node_table: Floats  # constant properties of the nodes: see `ClusterState`
     sleep: Floats  # the table at the start
@@ -110,7 +110,7 @@ class Prepared:
         return int(np.clip(waits_s.max() // self.terms.slot_s + 1, 1, MOST_STARTS))
 
 
-def prepared(world: World, policy: Policy, heads: Sequence[Head]) -> Prepared:
+def prepared(world: World, policy: Policy, heads: Sequence[HeadName]) -> Prepared:
     """Return a world ready for episodes in which an agent decides `heads`, a policy the rest.
 
     Raises BadInput for policies, heads and worlds that environments do not support, and if a grid
@@ -136,7 +136,7 @@ def prepared(world: World, policy: Policy, heads: Sequence[Head]) -> Prepared:
         grid=_plain(forecast_of(world, in_slots=ahead)),
         true_grid=_plain(forecast_of(_foreseen(world), in_slots=False)),
         steps_s=_plain(grid_steps(world) if is_capped else steps_watched(world, policy)),
-        terms=_plain(terms_of(world, policy)._replace(asks_how_fast=is_capped)),
+        terms=_plain(run_config_of(world, policy)._replace(asks_how_fast=is_capped)),
         machines=_plain(Machines(idle_watts(world), nodes.sleep_w, nodes.wake_w)),
         shares=shares_of(
             world.weights,
@@ -233,11 +233,11 @@ def _foreseen(world: World) -> World:
     )
 
 
-def _refuse(world: World, policy: Policy, heads: Sequence[Head]) -> None:
+def _refuse(world: World, policy: Policy, heads: Sequence[HeadName]) -> None:
     """Raise BadInput for policies and heads that environments do not support."""
     for head in heads:
-        if head not in HEADS:
-            raise BadInput(f"there is no head {head!r}: give one of {', '.join(HEADS)}")
+        if head not in HEAD_NAMES:
+            raise BadInput(f"there is no head {head!r}: give one of {', '.join(HEAD_NAMES)}")
     for is_given, what, instead in (
         (
             "where" in heads and QUEUES[policy.queue].discipline == "together",

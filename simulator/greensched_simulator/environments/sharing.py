@@ -33,19 +33,19 @@ def _take(typing: Any, taken: Any, place: Any, count: Any) -> Any:
 
 # Atomic fetch-and-add: returns the number at an index of an int64 array, and adds a count to it. It
 # never waits, not even for the interpreter's lock.
-take: Any = _take
+take_share: Any = _take
 
 
 @fast
 def announce_step(counters: Integers) -> None:
     """Announce a step to all threads; a thread that sees it also sees all earlier writes."""
-    take(counters, STEPS, 1)
+    take_share(counters, STEPS, 1)
 
 
 @inlined
 def reaches(counters: Integers, place: int, least: int) -> bool:
     """Return whether a counter reaches `least`; poll for some tenths of a millisecond at most."""
     for _ in range(_LOOKS):
-        if take(counters, place, 0) >= least:
+        if take_share(counters, place, 0) >= least:
             return True
     return False

@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.environments.episode_batch import EpisodeBatch
-from greensched_simulator.environments.preparation import Head
+from greensched_simulator.environments.preparation import HeadName
 from greensched_simulator.environments.spaces import (
     AgentObservation,
     info_of,
@@ -34,10 +34,12 @@ class GreenSchedEnv(gymnasium.Env[AgentObservation, SupportsIndex]):
 
     metadata = {"render_modes": []}
 
-    def __init__(self, worlds: Sequence[World], policy: Policy | str, head: Head = "where") -> None:
+    def __init__(
+        self, worlds: Sequence[World], policy: Policy | str, head: HeadName = "where"
+    ) -> None:
         """Raise BadInput for policies and worlds that cannot be stepped through."""
         self._batch = EpisodeBatch(worlds, policy, (head,), count=1, threads=1)
-        self._head: Head = head
+        self._head: HeadName = head
         self._action = np.zeros(1, np.int64)
         candidates, features = shape_of(self._batch, head)
         self.observation_space = observation_space(candidates, features)

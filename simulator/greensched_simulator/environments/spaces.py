@@ -8,7 +8,7 @@ from gymnasium import spaces
 from greensched_policies.encoding.observation import CONTEXT_FEATURES
 from greensched_simulator.environments.episode_batch import EpisodeBatch
 from greensched_simulator.environments.episode_parts import CANDIDATES, CAPPED, DOMAIN, HEAD, JOB
-from greensched_simulator.environments.preparation import HEADS, Head
+from greensched_simulator.environments.preparation import HEAD_NAMES, HeadName
 
 AgentObservation = dict[
     str, Any
@@ -28,13 +28,13 @@ def observation_space(candidates: int, features: int) -> spaces.Dict:
     )
 
 
-def shape_of(batch: EpisodeBatch, head: Head) -> tuple[int, int]:
+def shape_of(batch: EpisodeBatch, head: HeadName) -> tuple[int, int]:
     """Return the most candidates that a batch shows for a head, and their number of features."""
     table = batch.tables[head]
     return table.shape[2], table.shape[1]
 
 
-def observations_of(batch: EpisodeBatch, head: Head) -> AgentObservation:
+def observations_of(batch: EpisodeBatch, head: HeadName) -> AgentObservation:
     """Return the observations of a batch with one head, as views that each step overwrites."""
     return {
         "candidates": batch.tables[head].transpose((0, 2, 1)),
@@ -50,7 +50,7 @@ def info_of(batch: EpisodeBatch, place: int) -> dict[str, Any]:
         "job": int(asked[JOB]),  # -1 for decisions on a power cap, and if the episode is over
         "node": int(asked[CAPPED]),  # whose power cap is decided, else -1
         "domain": int(asked[DOMAIN]),  # of that node: 0 its CPUs, 1 its GPUs; else -1
-        "head": (*HEADS, "over")[asked[HEAD]],
+        "head": (*HEAD_NAMES, "over")[asked[HEAD]],
         "candidates": int(asked[CANDIDATES]),
         "world": int(batch.world_of[place]),
     }

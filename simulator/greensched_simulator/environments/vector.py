@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 from greensched_core.errors import BadInput
 from greensched_simulator.environments.episode_batch import EpisodeBatch
 from greensched_simulator.environments.episode_parts import CANDIDATES, CAPPED, DOMAIN, JOB
-from greensched_simulator.environments.preparation import Head
+from greensched_simulator.environments.preparation import HeadName
 from greensched_simulator.environments.spaces import (
     AgentObservation,
     observation_space,
@@ -40,7 +40,7 @@ class GreenSchedVectorEnv(VectorEnv[AgentObservation, npt.NDArray[Any], npt.NDAr
         self,
         worlds: Sequence[World],
         policy: Policy | str,
-        head: Head = "where",
+        head: HeadName = "where",
         *,
         num_envs: int,
         threads: int = 1,
@@ -48,7 +48,7 @@ class GreenSchedVectorEnv(VectorEnv[AgentObservation, npt.NDArray[Any], npt.NDAr
     ) -> None:
         """Raise BadInput for policies and worlds that cannot be stepped through."""
         self.num_envs, self._copies = num_envs, copies
-        self._head: Head = head
+        self._head: HeadName = head
         self._batch = EpisodeBatch(worlds, policy, (head,), num_envs, threads)
         candidates, features = shape_of(self._batch, head)
         self.single_observation_space = observation_space(candidates, features)

@@ -10,7 +10,9 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-SLOT_S = 900.0  # 15 minutes, the resolution of European day-ahead prices since October 2025
+SYNTHETIC_SLOT_S = (
+    900.0  # 15 minutes, the resolution of European day-ahead prices since October 2025
+)
 _DAY_S = 86_400.0
 
 
@@ -51,8 +53,8 @@ def synthetic_slots(
     """
     dice = random.Random(f"{zone.name}/{seed}")
     slots, drift = [], 0.0
-    for number in range(math.ceil(span_s / SLOT_S)):
-        start_s = number * SLOT_S
+    for number in range(math.ceil(span_s / SYNTHETIC_SLOT_S)):
+        start_s = number * SYNTHETIC_SLOT_S
         noon = -math.cos(2 * math.pi * (start_s + day_starts_s) / _DAY_S)  # 1 at noon
         drift = 0.9 * drift + dice.gauss(0.0, zone.noise * math.sqrt(1 - 0.9**2))
         carbon = (zone.carbon_mean + zone.carbon_noon_swing * noon) * (1 + drift)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-SAME_MOMENT_S = 1e-6  # sums of durations differ by less; nothing else happens so fast
+from greensched_core.units import SAME_MOMENT_S
 
 
 @dataclass(frozen=True, slots=True)

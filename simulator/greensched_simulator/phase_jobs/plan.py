@@ -18,9 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_core.errors import BadInput
+from greensched_core.units import JOULES_PER_KWH, SAME_MOMENT_S
 from greensched_policies.compiling.compiled import fast
-from greensched_policies.costs.cost import JOULES_PER_KWH, Floats, Integers
-from greensched_simulator.phase_jobs.phases import SAME_MOMENT_S, PhasedJob, duration_s
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_simulator.phase_jobs.phases import PhasedJob, duration_s
 from greensched_simulator.phase_jobs.steps import PhaseSteps, startup_of, steps_of
 
 EQUAL = 1e-12  # share of a cost by which sums in another order may differ

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.costs.cost import JOULES_PER_KWH, Floats, Integers
-from greensched_simulator.phase_jobs.phases import SAME_MOMENT_S, Phase, PhasedJob, duration_s
+from greensched_core.units import JOULES_PER_KWH, SAME_MOMENT_S
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_simulator.phase_jobs.phases import Phase, PhasedJob, duration_s
 
 _ENDED = -1  # no place on a track: the job ends in the same slot as its startup
 

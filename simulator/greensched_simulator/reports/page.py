@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from greensched_simulator.reports.looks import Look
-from greensched_simulator.results.cells import Cell, Row
+from greensched_simulator.results.cells import Cell, ResultRow
 
 HEIGHT = 430  # of a plot, in pixels; page.html says the same
 
@@ -85,7 +85,7 @@ def switches(lines: Mapping[str, Look], off: Collection[str] = ()) -> str:
     return f'<p class="key switches">{"".join(names)}</p>'
 
 
-def table(rows: Sequence[Row], kind: str = "figures") -> str:
+def table(rows: Sequence[ResultRow], kind: str = "figures") -> str:
     """Return a table; the first row is its head, empty for a table without one."""
     head, *body = rows
     lines = [_line("th", head) if any(head) else "", *(_line("td", row) for row in body)]
@@ -107,7 +107,7 @@ def _plot(figure: go.Figure) -> str:
     return f'<div class="plot"{style}><script type="application/json">{drawn}</script></div>'
 
 
-def _line(tag: str, row: Row) -> str:
+def _line(tag: str, row: ResultRow) -> str:
     return "<tr>" + "".join(_cell(tag, cell) for cell in row) + "</tr>"
 
 

@@ -33,7 +33,7 @@ _Drawn = Iterator[tuple[str, Figure]]
 _Looks = Mapping[Policy, Look]
 
 
-def write_plots(folder: Path, views: Views, results: Results, currency: str) -> None:
+def write_run_plots(folder: Path, views: Views, results: Results, currency: str) -> None:
     """Write each plot into `folder` as SVG and as PNG."""
     folder.mkdir(exist_ok=True)
     with mpl.rc_context(

@@ -25,10 +25,10 @@ from greensched_simulator.reports.page import (
     switches,
     table,
 )
-from greensched_simulator.reports.printed import write_plots
+from greensched_simulator.reports.printed import write_run_plots
 from greensched_simulator.reports.views import SHOWN_PCT, Views, drawn_first, views_of
 from greensched_simulator.results.billed_time import how_long_billed
-from greensched_simulator.results.cells import Row
+from greensched_simulator.results.cells import ResultRow
 from greensched_simulator.results.comparison import Results
 from greensched_simulator.results.completion_tables import completion_rows, decision_lines
 from greensched_simulator.results.optional_metrics import supply_rows
@@ -51,7 +51,7 @@ _PICTURES = "The same plots are in this page's folder, in plots/, as pictures."
 REPORT, PLOTS = "report.html", "plots"
 
 
-def write_report(run: FinishedRun) -> Path:
+def write_run_report(run: FinishedRun) -> Path:
     """Write page and plots into the run's folder, each file atomically; return the page.
 
     Raises BadInput if a file of the folder is missing.
@@ -60,7 +60,7 @@ def write_report(run: FinishedRun) -> Path:
     body = "\n".join(_sections(run, views, currency))
     with TemporaryDirectory(prefix=".report-", dir=run.folder) as drawn:
         fresh = Path(drawn)
-        write_plots(fresh / PLOTS, views, run.results, currency)
+        write_run_plots(fresh / PLOTS, views, run.results, currency)
         text = page(f"GreenSched: {run.summary['scenario']}", body, _PICTURES)
         (fresh / REPORT).write_text(text, encoding="utf-8")
         (run.folder / PLOTS).mkdir(exist_ok=True)
@@ -203,7 +203,7 @@ def _title(run: FinishedRun) -> str:
     return f"{run.summary['scenario']}: {compared}"
 
 
-def _facts(run: FinishedRun) -> list[Row]:
+def _facts(run: FinishedRun) -> list[ResultRow]:
     summary = run.summary
     inputs = [f"{each['file']} (sha256 {each['sha256'][:12]}…)" for each in summary["inputs"]]
     facts = [

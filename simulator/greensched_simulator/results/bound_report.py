@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from greensched_simulator.bounds.bound import least_bill
-from greensched_simulator.bounds.inputs import Signal
+from greensched_simulator.bounds.inputs import SignalName
 from greensched_simulator.bounds.limits import Limits, limits_of
 from greensched_simulator.policy import Policy
 from greensched_simulator.results.comparison import captured_pct
@@ -63,7 +63,7 @@ def bounded(
         outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
         for schedule in schedules
     ]
-    scales: dict[Signal, tuple[str, float]] = {
+    scales: dict[SignalName, tuple[str, float]] = {
         "energy": ("kWh", _J_PER_KWH),
         "carbon": ("kg", 1000.0),
         "cost": (world.currency, 1.0),
@@ -100,7 +100,7 @@ def _lives_pct(world: World, limits: Limits) -> float | None:
     return 100.0 * sure_s / whole_s if whole_s else None
 
 
-def _total(outcome: Outcome, signal: Signal) -> float:
+def _total(outcome: Outcome, signal: SignalName) -> float:
     return {"energy": outcome.energy_j, "carbon": outcome.carbon_g, "cost": outcome.cost}[signal]
 
 

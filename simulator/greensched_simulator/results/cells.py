@@ -14,7 +14,7 @@ class Cell(NamedTuple):
     tone: Tone = ""
 
 
-Row = Sequence[Cell | str]
+ResultRow = Sequence[Cell | str]
 
 _LEAST_SHOWN = 5e-7  # the least amount visible in six decimals
 

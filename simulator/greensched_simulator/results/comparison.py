@@ -21,7 +21,7 @@ from greensched_simulator.scenario.model import Scenario
 from greensched_simulator.world.world import World, build_world, refuse_seeds
 
 CONFIDENCE = 0.95
-LEAST_SAVING = 1e-6  # of the baseline; a smaller possible saving is within the solver's error
+LEAST_SAVING_SHARE = 1e-6  # of the baseline; a smaller possible saving is within the solver's error
 
 
 class Round(NamedTuple):
@@ -152,7 +152,7 @@ def difference(figure: ComparedFigure, results: Results, policy: Policy) -> Diff
     )
     with np.errstate(all="ignore"):
         percent = np.where(base == 0.0, np.nan, 100.0 * (own - base) / np.abs(base))
-    return Difference(interval(own - base), interval(percent))
+    return Difference(confidence_interval(own - base), confidence_interval(percent))
 
 
 def does_less(results: Results, policy: Policy) -> bool:
@@ -179,7 +179,7 @@ def captured(figure: ComparedFigure, results: Results, policy: Policy) -> Confid
         for each in (policy, results.baseline)
     )
     least = np.array([getattr(each, figure.name) for each in results.least])
-    return interval(captured_pct(base, own, least))
+    return confidence_interval(captured_pct(base, own, least))
 
 
 def captured_pct(baseline: Floats | float, total: Floats | float, least: Floats | float) -> Floats:
@@ -190,10 +190,10 @@ def captured_pct(baseline: Floats | float, total: Floats | float, least: Floats 
     possible = np.subtract(baseline, least)
     with np.errstate(all="ignore"):
         share = 100.0 * np.subtract(baseline, total) / possible
-    return np.where(possible > LEAST_SAVING * np.abs(baseline), share, np.nan)
+    return np.where(possible > LEAST_SAVING_SHARE * np.abs(baseline), share, np.nan)
 
 
-def interval(values: Floats) -> ConfidenceInterval:
+def confidence_interval(values: Floats) -> ConfidenceInterval:
     """Return the mean of one value per seed with Student's interval.
 
     It shows how much results vary with the seed, not with other clusters or grids.

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from greensched_core.units import SECONDS_PER_HOUR
 from greensched_simulator.policy import Policy
-from greensched_simulator.results.cells import Row, amount, short
+from greensched_simulator.results.cells import ResultRow, amount, short
 from greensched_simulator.results.comparison import Results, mean_outcome
 from greensched_simulator.runs.outcome import Outcome
 
 _MICROSECONDS = 1e6  # in a second
 
 
-def completion_lines(outcome: Outcome) -> Iterator[Row]:
+def completion_lines(outcome: Outcome) -> Iterator[ResultRow]:
     """Yield a line for each figure of one run."""
     yield "completion time, h: mean", amount(outcome.completion_mean_s / SECONDS_PER_HOUR)
     yield "  median", amount(outcome.completion_median_s / SECONDS_PER_HOUR)
@@ -24,13 +24,13 @@ def completion_lines(outcome: Outcome) -> Iterator[Row]:
         yield "  peak", amount(peak)
 
 
-def decision_lines(results: Results, policy: Policy) -> Iterator[Row]:
+def decision_lines(results: Results, policy: Policy) -> Iterator[ResultRow]:
     """Yield a line with the time that a decision took, if it was measured."""
     if policy in results.decision_s:
         yield "a decision, µs", amount(results.decision_s[policy] * _MICROSECONDS)
 
 
-def completion_rows(results: Results) -> list[Row]:
+def completion_rows(results: Results) -> list[ResultRow]:
     """Return a head and a line for each policy; means over seeds.
 
     GPUs have columns if any was used, decisions if their time was measured.
@@ -38,7 +38,7 @@ def completion_rows(results: Results) -> list[Row]:
     means = {policy: mean_outcome(results.outcomes[policy]) for policy in results.policies}
     has_gpus = any(mean.gpu_utilisation_peak > 0.0 for mean in means.values())
     is_timed = bool(results.decision_s)
-    rows: list[Row] = [
+    rows: list[ResultRow] = [
         ("policy", "completion\ntime, h", "median", "95 %", "99 %", "makespan,\nh", "jobs/h",
          "CPU,\n%", "peak", "memory,\n%", "peak", *(("GPUs,\n%", "peak") if has_gpus else ()),
          *(("a decision,\nµs",) if is_timed else ()))

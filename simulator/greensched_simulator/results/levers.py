@@ -15,7 +15,12 @@ import numpy as np
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.policy import Policy
 from greensched_simulator.results.cells import ConfidenceInterval
-from greensched_simulator.results.comparison import ComparedFigure, Results, does_less, interval
+from greensched_simulator.results.comparison import (
+    ComparedFigure,
+    Results,
+    confidence_interval,
+    does_less,
+)
 
 LEVERS = ("when", "where", "queue", "sleep", "cap", "pause")  # fields of a policy
 
@@ -71,7 +76,7 @@ def parts(
     levers = levers_of(policy, results.baseline)
     with np.errstate(all="ignore"):
         return {
-            lever: interval(
+            lever: confidence_interval(
                 np.where(whole == 0.0, np.nan, 100.0 * _shapley(lever, levers, worth) / whole)
             )
             for lever in levers

@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterator
 
 from greensched_core.units import kwh_from_joules
-from greensched_simulator.results.cells import Row, amount, count, large, short
+from greensched_simulator.results.cells import ResultRow, amount, count, large, short
 from greensched_simulator.results.comparison import Results, mean_outcome
 from greensched_simulator.runs.outcome import Outcome
 
 
-def request_rows(outcome: Outcome) -> Iterator[Row]:
+def request_rows(outcome: Outcome) -> Iterator[ResultRow]:
     """Yield the figures of services' requests, if there are any."""
     if outcome.requests:
         late = outcome.requests - outcome.requests_in_time
@@ -22,7 +22,7 @@ def request_rows(outcome: Outcome) -> Iterator[Row]:
         yield "  99th percentile", latency(outcome.latency_p99_s)
 
 
-def failure_rows(outcome: Outcome) -> Iterator[Row]:
+def failure_rows(outcome: Outcome) -> Iterator[ResultRow]:
     """Yield the counts of node failures and stopped jobs, if nodes failed."""
     if outcome.failures:
         yield "failures of nodes", count(outcome.failures)
@@ -39,7 +39,7 @@ def in_time(outcome: Outcome) -> str:
     return f"{100 * outcome.requests_in_time / outcome.requests:.2f}"
 
 
-def supplied(outcome: Outcome) -> Iterator[Row]:
+def supplied(outcome: Outcome) -> Iterator[ResultRow]:
     """Yield the energy by source in zones with panels; nothing without panels."""
     if not (outcome.solar_used_j + outcome.solar_stored_j + outcome.solar_curtailed_j):
         return
@@ -59,12 +59,12 @@ def supplied(outcome: Outcome) -> Iterator[Row]:
         yield name, large(kwh_from_joules(joules))
 
 
-def supply_rows(results: Results) -> list[Row]:
+def supply_rows(results: Results) -> list[ResultRow]:
     """Return a head and a line for each policy: energy by source in zones with panels.
 
     Without panels, only the head.
     """
-    rows: list[Row] = [
+    rows: list[ResultRow] = [
         ("policy", "panels,\nkWh", "stored", "curtailed", "battery,\nkWh", "lost", "left",
          "grid,\nkWh")
     ]  # fmt: skip

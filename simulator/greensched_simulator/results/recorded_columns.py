@@ -82,7 +82,7 @@ def _utilisation() -> Iterator[Column]:
         yield Column(f"{name}_utilisation_peak", NUMBER, "1", f"highest share at any time{without}")
 
 
-JOBS = RecordedTable("jobs", "a job; replicas of services have a table of their own", (
+JOBS_TABLE = RecordedTable("jobs", "a job; replicas of services have a table of their own", (
     *_RUN,
     Column("job", TEXT, "", "name of the job"),
     Column("arrival_s", NUMBER, "s", "time at which it was submitted"),
@@ -141,7 +141,7 @@ SERVICES = RecordedTable("services", "one time slot of a service", (
                                  "are turned away; empty: no requests"),
     Column("p99_s", NUMBER, "s", "99th percentile of the same"),
 ))  # fmt: skip
-DECISIONS = RecordedTable("decisions", "a decision or a failure, in the order of time", (
+DECISIONS_TABLE = RecordedTable("decisions", "a decision or a failure, in the order of time", (
     *_RUN,
     Column("at_s", NUMBER, "s", "time of the decision or failure"),
     Column("job", TEXT, "", "job that it is about; empty: it is about a node"),
@@ -239,5 +239,5 @@ OUTCOMES = RecordedTable("outcomes", "the result of one policy with one seed", (
     Column("jobs_stopped", WHOLE, COUNT, "times that a failure stopped a job"),
 ))  # fmt: skip
 
-ALWAYS = (JOBS, DECISIONS, NODE_HOURS, GRID)
+ALWAYS = (JOBS_TABLE, DECISIONS_TABLE, NODE_HOURS, GRID)
 OF_SERVICES = (REPLICAS, SERVICES)  # only in scenarios with services

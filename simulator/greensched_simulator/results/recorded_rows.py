@@ -13,9 +13,9 @@ import pyarrow as pa
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.policy import Policy
 from greensched_simulator.results.recorded_columns import (
-    DECISIONS,
+    DECISIONS_TABLE,
     GRID,
-    JOBS,
+    JOBS_TABLE,
     NODE_HOURS,
     REPLICAS,
     SERVICES,
@@ -67,7 +67,7 @@ def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Ta
             "slowdown": slowdown[part],
             "is_deadline_met": pa.array(is_met[part], mask=~has_deadline[part]),
         }
-        yield _table(JOBS, world, policy, columns)
+        yield _table(JOBS_TABLE, world, policy, columns)
 
 
 def replica_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
@@ -134,7 +134,7 @@ def decision_rows(
             "cpu_frequency": capped[0, at],
             "gpu_cap": capped[1, at],
         }
-        yield _table(DECISIONS, world, policy, columns)
+        yield _table(DECISIONS_TABLE, world, policy, columns)
 
 
 def decisions_made(world: World, schedule: Schedule, until_s: float) -> int:

@@ -14,7 +14,7 @@ from greensched_simulator.policy import Policy
 from greensched_simulator.results.cells import (
     Cell,
     ConfidenceInterval,
-    Row,
+    ResultRow,
     amount,
     change_cell,
     change_text,
@@ -76,7 +76,7 @@ COMPARED = (("energy", ENERGY), ("cost", COST), ("carbon", CARBON))
 _MARGINAL = ("marginal carbon", MARGINAL)
 
 
-def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
+def outcome_rows(outcome: Outcome, currency: str) -> list[ResultRow]:
     """Return a line for each figure of one run."""
     missed = outcome.deadlines - outcome.deadlines_met
     taken = (_split(name, figures, outcome) for name, figures in _taken(outcome, currency).items())
@@ -105,7 +105,7 @@ def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
     ]
 
 
-def _not_in_totals(outcome: Outcome) -> Iterator[Row]:
+def _not_in_totals(outcome: Outcome) -> Iterator[ResultRow]:
     """Yield the known carbon figures that are not in the total."""
     if outcome.carbon_marginal_g:
         yield "marginal carbon, kg", large(_kg(outcome.carbon_marginal_g))
@@ -113,10 +113,10 @@ def _not_in_totals(outcome: Outcome) -> Iterator[Row]:
         yield "embodied carbon of the nodes, kg", large(_kg(outcome.carbon_embodied_g))
 
 
-def done_rows(results: Results) -> list[Row]:
+def done_rows(results: Results) -> list[ResultRow]:
     """Return a head and a line for each policy: work done and waits."""
     has_services = _has_services(results)
-    rows: list[Row] = [
+    rows: list[ResultRow] = [
         ("policy", "jobs\ndone", "work,\ncore-h", "deadlines\nmet", "missed", "wait,\nh",
          "95 %,\nh", "slow-\ndown", "fair-\nness",
          *(("requests\nin time, %", "99 %,\ns") if has_services else ()))
@@ -149,7 +149,7 @@ def _of_all(outcome: Outcome) -> str:
     return f"{count(outcome.jobs_done)} of {count(outcome.jobs)}"
 
 
-def taken_rows(results: Results, currency: str) -> list[Row]:
+def taken_rows(results: Results, currency: str) -> list[ResultRow]:
     """Return a head and a line for each policy: energy, money, carbon, active and idle.
 
     Sleeping, waking, moving data and charges have columns if there are any.
@@ -158,7 +158,7 @@ def taken_rows(results: Results, currency: str) -> list[Row]:
     parts = _parts_shown(means.values())
     units = {"energy": "kWh", "cost": currency, "carbon": "kg"}
     names = (f"{each},\n{unit}" for name, unit in units.items() for each in (name, *parts))
-    rows: list[Row] = [("policy", *names)]
+    rows: list[ResultRow] = [("policy", *names)]
     for policy, outcome in means.items():
         taken = _taken(outcome, currency).values()
         rows.append(
@@ -167,7 +167,7 @@ def taken_rows(results: Results, currency: str) -> list[Row]:
     return rows
 
 
-def change_rows(results: Results) -> list[Row]:
+def change_rows(results: Results) -> list[ResultRow]:
     """Return a head and a line for each policy: missed deadlines and changes.
 
     With services, also late requests; if any job never ran, also those.
@@ -175,7 +175,7 @@ def change_rows(results: Results) -> list[Row]:
     compared = _compared(results)
     losses = (*_never_ran(results), ("deadlines\nmissed", MISSED), *_late(results))
     names = (name for name, _ in (*losses, *compared))
-    rows: list[Row] = [("policy", *names)]
+    rows: list[ResultRow] = [("policy", *names)]
     for policy in results.policies:
         lost = (_lost_cell(results, policy, figure) for _, figure in losses)
         if policy == results.baseline:
@@ -219,12 +219,12 @@ def how_captured(results: Results) -> str:
     return " ".join([_HOW_CAPTURED, *(text for text, holds in remarks if holds)])
 
 
-def captured_rows(results: Results) -> list[Row]:
+def captured_rows(results: Results) -> list[ResultRow]:
     """Return a head and a line for each policy: its share of the largest possible saving.
 
     Without bounds or a baseline, only the head.
     """
-    rows: list[Row] = [("policy", *(name for name, _ in COMPARED))]
+    rows: list[ResultRow] = [("policy", *(name for name, _ in COMPARED))]
     if not results.least or results.baseline is None:
         return rows
     for policy in results.policies:
@@ -238,7 +238,7 @@ def _share_text(share: ConfidenceInterval) -> str:
     return "–" if math.isnan(share.mean) else change_text(share).removeprefix("+")
 
 
-def lever_rows(results: Results) -> list[Row]:
+def lever_rows(results: Results) -> list[ResultRow]:
     """Return a head and a line for each policy and figure: each lever's part of the change.
 
     Only policies with several levers whose combinations were all run have lines.
@@ -246,7 +246,7 @@ def lever_rows(results: Results) -> list[Row]:
     policies = with_all_combinations(results)
     of_each = [levers_of(policy, results.baseline) for policy in policies if results.baseline]
     levers = [lever for lever in LEVERS if any(lever in own for own in of_each)]
-    rows: list[Row] = [("policy", "of", *levers, "together")]
+    rows: list[ResultRow] = [("policy", "of", *levers, "together")]
     for policy in policies:
         less = parts_do_less(results, policy)
         for name, figure in COMPARED:
@@ -372,7 +372,7 @@ def _has(outcome: Outcome, part: str) -> bool:
     return any(value and not math.isnan(value) for value in found)
 
 
-def _split(name: str, figures: Mapping[str, float], outcome: Outcome) -> Iterator[Row]:
+def _split(name: str, figures: Mapping[str, float], outcome: Outcome) -> Iterator[ResultRow]:
     yield name, large(figures[""])
     noun = "job" if outcome.jobs_never_ran == 1 else "jobs"
     names = {

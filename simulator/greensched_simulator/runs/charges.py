@@ -24,12 +24,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greensched_core.units import JOULES_PER_KWH
 from greensched_policies.billing.timelines import ZoneSeries, held, steps_at
-from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats, Integers
+from greensched_policies.costs.cost import JOULES_PER_MWH, Floats, Integers
 from greensched_policies.costs.sleeping import SleepColumns
+from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.rules.catalogue import SLEEP_RULES
 from greensched_simulator.arrays.moving import J_PER_BYTE, PRICE_PER_BYTE, most_moving_s
-from greensched_simulator.runs.looking_ahead import SLOT_S
 from greensched_simulator.runs.node_groups import AlikeNodes, groups_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import MissingData, zone_series

@@ -7,17 +7,17 @@ from greensched_operator.holding.hold_requests import HoldRequest
 from greensched_operator.holding.holding import HoldTerms, hold_terms
 from greensched_operator.objects.green_policy import GreenPolicy
 from greensched_operator.planning.cluster_state import slowest_speeds
-from greensched_operator.planning.work_power import LEAST_W
+from greensched_operator.planning.work_power import LEAST_POWER_W
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_policies.costs.cost import Floats
 from greensched_policies.kernel.starts import Plan
 from greensched_policies.library import functions as rows
 from greensched_policies.planning.held_start import jitter_s, node_share
+from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.planning.planning import Thresholds
 from greensched_simulator.engine.holding.hold import HoldTable
 from greensched_simulator.engine.state.job_estimates import JobEstimates
 from greensched_simulator.policy import GREEN_POLICY, USUAL_PAUSE, Policy
-from greensched_simulator.runs.looking_ahead import SLOT_S
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
@@ -71,7 +71,7 @@ def hold_table(
     return HoldTable(
         may_wait=np.array([each is not None for each in found], np.int64),
         asked=asked,
-        power_w=np.maximum(power_w, LEAST_W),
+        power_w=np.maximum(power_w, LEAST_POWER_W),
         jitter_s=np.array([jitter_s(name, _JITTER_S, SLOT_S) for name in world.job_names]),
         quiet_begins_s=quiet_s[0].copy(),
         quiet_ends_s=quiet_s[1].copy(),

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.reward import ROUNDING_S
-from greensched_simulator.arrays.precedence import earliest_ready_s, ready_s
+from greensched_simulator.arrays.precedence import earliest_ready_s, ready_times_s
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
@@ -65,7 +65,7 @@ def waits_s(world: World, schedule: Schedule) -> Floats:
 
 def ready_from_s(world: World, schedule: Schedule) -> Floats:
     """Return when each job had arrived and all its predecessors had ended, [J]; NaN: never."""
-    return ready_s(world.precedence, world.jobs.arrival_s, schedule.end_s)
+    return ready_times_s(world.precedence, world.jobs.arrival_s, schedule.end_s)
 
 
 def completions_s(world: World, schedule: Schedule) -> Floats:

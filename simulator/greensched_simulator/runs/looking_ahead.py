@@ -5,11 +5,11 @@ import numpy as np
 from greensched_policies.costs.cost import Floats
 from greensched_policies.kernel.starts import Plan
 from greensched_policies.library.grid_table import GridTable, grid_table, in_parts
+from greensched_policies.planning.outlook import SLOT_S
 from greensched_simulator.policy import USUAL_PAUSE, USUAL_WHEN, Policy
 from greensched_simulator.world.world import World, highest_watts
 from greensched_simulator.world.zone_grids import relative_pue
 
-SLOT_S = 900.0  # candidate starts are a quarter of an hour apart
 _PLAN_MARGIN = 96  # slots of the plan beyond the last deadline
 
 

@@ -142,7 +142,7 @@ def _span(values: Floats) -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
 
-def fits(jobs: JobArrays, job: int, group: AlikeNodes) -> bool:
+def fits_group(jobs: JobArrays, job: int, group: AlikeNodes) -> bool:
     """Return whether an empty node of the group has room for a worker of a job."""
     asked = (jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job])
     return all(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from greensched_core.units import JOULES_PER_KWH
 from greensched_policies.billing.accounting import PARTS, BilledParts
 from greensched_policies.billing.timelines import (
     Caps,
@@ -24,7 +25,6 @@ from greensched_policies.billing.transfers import Transfers, transfer_grams
 from greensched_policies.costs.capping import cpu_power, gpu_watts
 from greensched_policies.costs.cost import (
     CURVE_POINTS,
-    JOULES_PER_KWH,
     JOULES_PER_MWH,
     CostModel,
     Floats,

@@ -22,6 +22,7 @@ from greensched_policies.billing.timelines import (
 from greensched_policies.costs.cost import CURVE_POINTS, CostModel, Floats, load_watts
 from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.library.grid_table import GridTable
+from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.rules.catalogue import BLIND_TO_ROOM, MAY_REJECT, SCALE_RULES
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.engine.engine import run
@@ -36,7 +37,6 @@ from greensched_simulator.policy import GREEN_POLICY, QUEUES, USUAL_CAP, Policy
 from greensched_simulator.runs.hold_terms import green_policy_of, hold_table, plan_with
 from greensched_simulator.runs.job_transfers import transfers_of
 from greensched_simulator.runs.looking_ahead import (
-    SLOT_S,
     empty_plan,
     forecast_of,
     looks_ahead,
@@ -120,7 +120,7 @@ def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -
         cluster=cluster,
         grid=forecasts[ahead],
         plan=plan if held is None else plan_with(plan, world, held),
-        terms=terms_of(world, policy),
+        terms=run_config_of(world, policy),
         steps_s=steps_watched(world, policy),
         outages=world.outages,
     )
@@ -207,7 +207,7 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
     time that is billed.
     """
     bill = bill_schedule(
-        billed_nodes(world),
+        billed_nodes_of(world),
         _placements(world, schedule),
         billed_series(world, schedule, until_s),
         (0.0, until_s),
@@ -230,7 +230,7 @@ def zone_balances(world: World, schedule: Schedule, until_s: float) -> list[Bala
         own = slice(*grids.starts[zone : zone + 2])
         plants.append(None if battery is None else SolarPlant(grids.solar_w[own], battery))
     balances = balances_of(
-        billed_nodes(world),
+        billed_nodes_of(world),
         _placements(world, schedule),
         list(zip(zone_series(world), plants, strict=True)),
         (0.0, until_s),
@@ -255,7 +255,7 @@ def _placements(world: World, schedule: Schedule) -> Placements:
     return Placements(ran.node, ran.start_s, ran.end_s, jobs.cpu_cores[ran.job], jobs.gpus[ran.job])
 
 
-def billed_nodes(world: World) -> BilledNodes:
+def billed_nodes_of(world: World) -> BilledNodes:
     """Return the world's nodes in the form that the bill takes."""
     nodes = world.nodes
     return BilledNodes(
@@ -316,7 +316,7 @@ def _gap(world: World, zone: str, signal: str, until_s: float) -> MissingData:
     )
 
 
-def terms_of(world: World, policy: Policy) -> RunConfig:
+def run_config_of(world: World, policy: Policy) -> RunConfig:
     """Return the constants of a policy's run."""
     placing = policy.placing
     return RunConfig(

@@ -5,6 +5,7 @@ a date. It also accepts a repeated name silently and keeps the last value.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import yaml
 
 from greensched_core.errors import BadInput
 
-Place = tuple[str | int, ...]
+FieldPlace = tuple[str | int, ...]
+FaultsByPlace = Iterator[tuple[FieldPlace, str]]
 
 _RESOLVED = {
     "bool": (re.compile(r"(?:true|false)\Z"), "tf"),
@@ -41,8 +43,8 @@ class Document:
     """The content of a YAML file, and the line of each entry."""
 
     content: dict[str, Any]
-    lines: dict[Place, int]
-    repeated: tuple[Place, ...]  # entries whose name was given before
+    lines: dict[FieldPlace, int]
+    repeated: tuple[FieldPlace, ...]  # entries whose name was given before
 
 
 def read_document(path: Path) -> Document:
@@ -52,8 +54,8 @@ def read_document(path: Path) -> Document:
     try:
         node = loader.get_single_node()
         content = None if node is None else loader.construct_document(node)
-        lines: dict[Place, int] = {}
-        repeated: list[Place] = []
+        lines: dict[FieldPlace, int] = {}
+        repeated: list[FieldPlace] = []
         if node is not None:
             _walk(node, (), lines, repeated)
     except (yaml.YAMLError, RecursionError, ValueError) as fault:
@@ -80,7 +82,9 @@ def _text(path: Path) -> str:
         raise BadInput(f"{path} is not text in UTF-8") from fault
 
 
-def _walk(node: yaml.Node, place: Place, lines: dict[Place, int], repeated: list[Place]) -> None:
+def _walk(
+    node: yaml.Node, place: FieldPlace, lines: dict[FieldPlace, int], repeated: list[FieldPlace]
+) -> None:
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             inner = (*place, str(key.value))

@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 
 from greensched_core.quoting import near
-from greensched_simulator.scenario.file import Place
+from greensched_simulator.scenario.file import FieldPlace
 from greensched_simulator.scenario.model import Scenario
 
 _Path = tuple[str, ...]  # the parts of a place, as in docs/scenarios.md
@@ -15,7 +15,7 @@ _ITEM, _NAME = "[]", "NAME"
 _MOST_SHOWN = 3
 
 
-def hint(place: Place) -> str:
+def hint(place: FieldPlace) -> str:
     """Return names similar to the unknown one at this place, and places where it belongs."""
     name, known = str(place[-1]), list(dict.fromkeys(_paths(Scenario, ())))
     here = [path[-1] for path in known if len(path) == len(place) == _common(path, place) + 1]
@@ -40,7 +40,7 @@ def _paths(kind: Any, at: _Path) -> Iterator[_Path]:
         yield from _paths(inner, inner_at)
 
 
-def _common(path: _Path, place: Place) -> int:
+def _common(path: _Path, place: FieldPlace) -> int:
     """Return the length of the common beginning of a path and a place, without their last parts."""
     pairs = zip(path[:-1], place[:-1], strict=False)
     return sum(1 for _ in takewhile(_fits, pairs))

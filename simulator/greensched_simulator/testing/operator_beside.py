@@ -22,7 +22,7 @@ from greensched_operator.objects.green_policy import GreenPolicy
 from greensched_operator.objects.workloads import Work, WorkKind
 from greensched_operator.planning.busy_cores import BusyCores
 from greensched_operator.planning.cluster_state import Zone, mean_zone
-from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
+from greensched_operator.planning.outlooks import Outlooks, slot_begin
 from greensched_operator.planning.start_planning import (
     Planned,
     Situation,
@@ -32,7 +32,7 @@ from greensched_operator.planning.start_planning import (
 )
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_policies.costs.cost import CURVE_POINTS
-from greensched_policies.planning.outlook import Outlook, outlook_of
+from greensched_policies.planning.outlook import SLOT_S, Outlook, outlook_of
 from greensched_policies.planning.planning import Running
 from greensched_policies.rules.catalogue import WHEN_RULES
 from greensched_simulator.runs.schedule import Schedule

@@ -38,8 +38,8 @@ STRAIGHT = [100.0 + 20.0 * k for k in range(11)]
 SOON_FLAT = [50.0] + [120.0] * 10
 STEADY = [(0.0, 100.0, 50.0)]  # begin, g/kWh, money per MWh
 
-Row = Mapping[str, float]
-Step = tuple[float, float, float]
+Fields = Mapping[str, float]
+StepValues = tuple[float, float, float]
 
 _SCENARIO = {
     "name": "small",
@@ -83,11 +83,11 @@ _USUAL: Extras = {
 
 
 def make_world(
-    jobs: Sequence[Row],
-    nodes: Sequence[Row] = ({},),
-    grids: Sequence[Sequence[Step]] = (STEADY,),
+    jobs: Sequence[Fields],
+    nodes: Sequence[Fields] = ({},),
+    grids: Sequence[Sequence[StepValues]] = (STEADY,),
     *,
-    forecasts: Sequence[Sequence[Step]] | None = None,
+    forecasts: Sequence[Sequence[StepValues]] | None = None,
     weather: Sequence[Sequence[float]] | None = None,
     after: Mapping[int, Sequence[int]] = MappingProxyType({}),
     **extras: Unpack[Extras],
@@ -122,7 +122,7 @@ def make_world(
     return world._replace(**extras)
 
 
-def _jobs(rows: Sequence[Row]) -> JobArrays:
+def _jobs(rows: Sequence[Fields]) -> JobArrays:
     columns = _columns(_JOB, rows)
     columns["estimate_s"] = np.where(
         np.isnan(columns["estimate_s"]), columns["runtime_s"], columns["estimate_s"]
@@ -131,7 +131,7 @@ def _jobs(rows: Sequence[Row]) -> JobArrays:
     return JobArrays(**columns, data_zone=data_zone)
 
 
-def _nodes(rows: Sequence[Row]) -> NodeArrays:
+def _nodes(rows: Sequence[Fields]) -> NodeArrays:
     columns = _columns(_NODE, rows)
     idle_w = np.array([STRAIGHT[0], SOON_FLAT[0]])[columns["curve_class"].astype(int)]
     idle_w += columns["gpu_capacity"] * columns["gpu_idle_w"]
@@ -143,7 +143,7 @@ def _nodes(rows: Sequence[Row]) -> NodeArrays:
 
 def drawn_world(
     jobs: Sequence[Mapping[str, Any]],
-    nodes: Sequence[Row],
+    nodes: Sequence[Fields],
     grids: Sequence[Sequence[tuple[float, float]]],
     *,
     empty_nodes_sleep: bool = False,
@@ -211,7 +211,7 @@ def with_panels(world: World, dice: np.random.Generator) -> World:
     return world._replace(grids=world.grids._replace(solar_w=solar_w), batteries=batteries)
 
 
-def most_workers(job: Row, nodes: Sequence[Row]) -> float:
+def most_workers(job: Fields, nodes: Sequence[Fields]) -> float:
     """Return a lower bound on the workers of a job that fit on empty nodes; at least 1."""
     found = 0.0
     for node in nodes:
@@ -359,7 +359,7 @@ def can_take(world: World, job: int) -> npt.NDArray[np.bool_]:
     return able
 
 
-def _columns(usual: Row, rows: Sequence[Row]) -> dict[str, Floats]:
+def _columns(usual: Fields, rows: Sequence[Fields]) -> dict[str, Floats]:
     unknown = {name for row in rows for name in row} - usual.keys()
     if unknown:
         raise ValueError(f"there is no column {', '.join(sorted(unknown))}")

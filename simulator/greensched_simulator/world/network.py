@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from greensched_policies.costs.cost import JOULES_PER_KWH, Floats, Integers
+from greensched_core.units import JOULES_PER_KWH
+from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.arrays.moving import NO_LINKS
 from greensched_simulator.arrays.seeds import stream
 from greensched_simulator.scenario.model import Scenario, ScenarioWorkload

@@ -45,7 +45,7 @@ def erlang_c(places: Floats, load: Floats) -> Floats:
     return np.where(load <= 0, 0.0, np.where(safe < places, waits, 1.0))
 
 
-def late_share(
+def late_request_share(
     within_s: float, rate_per_s: Floats, places: Floats, speed: Floats | float, times: Times
 ) -> Floats:
     """Return the share of requests whose answer takes longer than `within_s`; see `late_shares`."""
@@ -94,7 +94,7 @@ def least_places(
     high = np.full(rate_per_s.size, float(most))
     while (high - low > 1).any():
         middle = np.where(high - low > 1, np.floor((low + high) / 2), high)
-        enough = late_share(within_s, rate_per_s, middle * per_step, 1.0, times) <= late
+        enough = late_request_share(within_s, rate_per_s, middle * per_step, 1.0, times) <= late
         high = np.where(enough, middle, high)
         low = np.where(enough, low, np.minimum(middle, high - 1))
     return np.where(rate_per_s > 0, high, 0.0)

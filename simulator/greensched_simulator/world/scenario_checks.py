@@ -3,7 +3,7 @@
 Each readable part is checked independently, so that one fault hides no other.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -14,7 +14,7 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.formats.grid_files import read_series
 from greensched_simulator.scenario.cluster import NodeGroup
 from greensched_simulator.scenario.fields import Duration, Moment, PolicyFile
-from greensched_simulator.scenario.file import Place
+from greensched_simulator.scenario.file import FaultsByPlace, FieldPlace
 from greensched_simulator.scenario.language import Training
 from greensched_simulator.scenario.model import (
     Carbon,
@@ -36,12 +36,10 @@ from greensched_simulator.world.service_checks import service_faults
 from greensched_simulator.world.trainings import speed_with
 from greensched_simulator.world.zone_steps import Source, column_of
 
-Found = Iterator[tuple[Place, str]]
-
 _ROUNDING = 1e-9  # of a sum of shares
 
 
-def belongs_together(content: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
+def belongs_together(content: Mapping[str, Any], context: Mapping[str, Any]) -> FaultsByPlace:
     """Yield place and reason of each fault between parts that are valid by themselves."""
     groups = [_mapping(raw) for raw in _list(_mapping(content.get("cluster")).get("nodes"))]
     grids = _mapping(content.get("grids"))
@@ -71,7 +69,7 @@ def belongs_together(content: Mapping[str, Any], context: Mapping[str, Any]) -> 
         yield ("services", *at), reason
 
 
-def _zones(groups: list[Mapping[str, Any]], grids: Mapping[str, Any]) -> Found:
+def _zones(groups: list[Mapping[str, Any]], grids: Mapping[str, Any]) -> FaultsByPlace:
     names: set[str] = set()
     for number, group in enumerate(groups):
         place = ("cluster", "nodes", number)
@@ -104,7 +102,7 @@ def _sleep(
     group: Mapping[str, Any],
     content: Mapping[str, Any],
     context: Mapping[str, Any],
-) -> Found:
+) -> FaultsByPlace:
     place = ("cluster", "nodes", number, "sleep")
     read = _read(NodeGroup, group, context)
     if group.get("sleep") is None or not isinstance(read, NodeGroup):
@@ -115,7 +113,7 @@ def _sleep(
         yield place, "assumptions.empty_nodes_sleep lets all nodes sleep at no cost: remove either"
 
 
-def _currency(place: Place, price: Any, content: Mapping[str, Any]) -> Found:
+def _currency(place: FieldPlace, price: Any, content: Mapping[str, Any]) -> FaultsByPlace:
     if not isinstance(price, PriceFile | PriceConstant):
         return
     own, currency = content.get("currency", "EUR"), price.unit.partition("/")[0]
@@ -132,7 +130,9 @@ def _span(content: Mapping[str, Any]) -> tuple[float, float] | None:
     return None if start_s is None or length_s is None else (start_s, start_s + length_s)
 
 
-def _grid_file(place: Place, source: Source, span: tuple[float, float] | None) -> Found:
+def _grid_file(
+    place: FieldPlace, source: Source, span: tuple[float, float] | None
+) -> FaultsByPlace:
     try:
         series = read_series(source.file, column_of(source))
     except BadInput as fault:
@@ -160,7 +160,7 @@ def _sites(
     grids: Mapping[str, Any],
     span: tuple[float, float] | None,
     context: Mapping[str, Any],
-) -> Found:
+) -> FaultsByPlace:
     sites = _mapping(content.get("sites"))
     for zone, site in sites.items():
         if zone not in grids:
@@ -185,7 +185,7 @@ def _sites(
             yield ("cluster", "nodes", number, "pue"), reason
 
 
-def _workload(raw: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
+def _workload(raw: Mapping[str, Any], context: Mapping[str, Any]) -> FaultsByPlace:
     place = ("workload",)
     trainings = _list(raw.get("trainings"))
     sources = sum(raw.get(name) is not None for name in ("trace", "generator"))
@@ -213,7 +213,7 @@ def _workload(raw: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
 
 def _data(
     content: Mapping[str, Any], grids: Mapping[str, Any], context: Mapping[str, Any]
-) -> Found:
+) -> FaultsByPlace:
     workload, network = _mapping(content.get("workload")), _mapping(content.get("network"))
     raw, place = _list(workload.get("data")), ("workload", "data")
     kinds = [_read(DataKind, kind, context) for kind in raw]
@@ -243,7 +243,7 @@ def _data(
 
 def _trainings(
     raw: Mapping[str, Any], groups: list[Mapping[str, Any]], context: Mapping[str, Any]
-) -> Found:
+) -> FaultsByPlace:
     names: set[str] = set()
     nodes = [_read(NodeGroup, group, context) for group in groups]
     for number, each in enumerate(_list(raw.get("trainings"))):
@@ -262,7 +262,7 @@ def _trainings(
             yield (*place, "gpu"), str(fault)
 
 
-def _green_policy(content: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
+def _green_policy(content: Mapping[str, Any], context: Mapping[str, Any]) -> FaultsByPlace:
     path = _read(PolicyFile, content.get("green_policy"), context)
     if path is not None:
         try:

@@ -18,13 +18,13 @@ from greensched_simulator.scenario.fields import (
     NO_LIMIT,
     VARIABLES,
 )
-from greensched_simulator.scenario.file import Document, Place, read_document
+from greensched_simulator.scenario.file import Document, FieldPlace, read_document
 from greensched_simulator.scenario.known_names import hint
 from greensched_simulator.scenario.model import Scenario, place_of
 from greensched_simulator.world.scenario_checks import belongs_together
 from greensched_simulator.world.scenario_trial import faults_when_made
 
-__all__ = ["Scenario", "load_scenario", "parse_scenario", "schema"]
+__all__ = ["Scenario", "load_scenario", "parse_scenario", "schema_of_scenarios"]
 
 _NO_NAMES = ("model_type", "model_attributes_type", "dict_type")  # pydantic's words for no mapping
 
@@ -33,7 +33,7 @@ _NO_NAMES = ("model_type", "model_attributes_type", "dict_type")  # pydantic's w
 class ScenarioFault:
     """A fault at one place of a scenario, and its remedy."""
 
-    place: Place
+    place: FieldPlace
     reason: str
 
     @property
@@ -69,7 +69,7 @@ def parse_scenario(
     return scenario
 
 
-def schema() -> dict[str, Any]:
+def schema_of_scenarios() -> dict[str, Any]:
     """Return the JSON schema of scenario files, for editors and other tools.
 
     Its defaults are as a file would write them.
@@ -114,7 +114,7 @@ def _checked(
     return scenario, faults
 
 
-def _with_text_for_names(raw: Any, place: Place, faults: list[ScenarioFault]) -> Any:
+def _with_text_for_names(raw: Any, place: FieldPlace, faults: list[ScenarioFault]) -> Any:
     """Return `raw` with names that are not text, such as numbers, as text; each is a fault."""
     if isinstance(raw, list):
         return [_with_text_for_names(each, (*place, at), faults) for at, each in enumerate(raw)]
@@ -133,7 +133,7 @@ def _no_text(given: str) -> str:
     return f"{given} is not text: write it in quotes, as '{given}'"
 
 
-def _refusal(what: str, faults: list[ScenarioFault], lines: Mapping[Place, int]) -> BadInput:
+def _refusal(what: str, faults: list[ScenarioFault], lines: Mapping[FieldPlace, int]) -> BadInput:
     def line(fault: ScenarioFault) -> int:
         places = (fault.place[:depth] for depth in range(len(fault.place), 0, -1))
         return next((lines[place] for place in places if place in lines), 0)

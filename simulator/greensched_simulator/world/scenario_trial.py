@@ -15,14 +15,12 @@ from pydantic import ValidationError
 from greensched_core.errors import BadInput
 from greensched_simulator.arrays.nodes import NodeArrays
 from greensched_simulator.scenario.cluster import NodeGroup
-from greensched_simulator.scenario.file import Place
+from greensched_simulator.scenario.file import FaultsByPlace, FieldPlace
 from greensched_simulator.scenario.model import Assumptions, Scenario, ScenarioWorkload, place_of
 from greensched_simulator.world.job_building import NO_JOB_LEFT, drafts_of
 from greensched_simulator.world.served_models import with_its_replica
 from greensched_simulator.world.services import rooms, sized
 from greensched_simulator.world.world import capacity_of, nodes_of
-
-Found = Iterator[tuple[Place, str]]
 
 # Whether jobs fit and services can be served does not depend on these.
 _NOT_OF_NODES = {"name", "zone", "pue", "sleep", "embodied", "failures"}
@@ -45,8 +43,8 @@ _INSTEAD = {
 
 
 def faults_when_made(
-    content: Mapping[str, Any], context: Mapping[str, Any], faulty: Collection[Place]
-) -> Found:
+    content: Mapping[str, Any], context: Mapping[str, Any], faulty: Collection[FieldPlace]
+) -> FaultsByPlace:
     """Yield place and reason of each fault of jobs and services, drawn with the scenario's seed.
 
     `faulty` are the places of known faults between parts.
@@ -63,8 +61,8 @@ def faults_when_made(
 
 
 def _of_jobs(
-    scenario: Scenario, nodes: NodeArrays, left_out: Collection[Place], are_known: bool
-) -> Found:
+    scenario: Scenario, nodes: NodeArrays, left_out: Collection[FieldPlace], are_known: bool
+) -> FaultsByPlace:
     workload = scenario.workload
     by_length = workload.load is not None
     apart = [place for place in left_out if place[1:2] != ("trainings",)]
@@ -90,7 +88,7 @@ def _of_jobs(
         yield ("workload", "skip_unplaceable"), NO_JOB_LEFT
 
 
-def _sources(workload: ScenarioWorkload) -> Iterator[tuple[Place, ScenarioWorkload]]:
+def _sources(workload: ScenarioWorkload) -> Iterator[tuple[FieldPlace, ScenarioWorkload]]:
     """Yield each source of jobs as a workload that has only this source."""
     for name in ("trace", "generator"):
         if getattr(workload, name) is not None:
@@ -100,7 +98,7 @@ def _sources(workload: ScenarioWorkload) -> Iterator[tuple[Place, ScenarioWorklo
         yield ("workload", "trainings", number), workload.model_copy(update=update)
 
 
-def _of_services(scenario: Scenario, nodes: NodeArrays, are_known: bool) -> Found:
+def _of_services(scenario: Scenario, nodes: NodeArrays, are_known: bool) -> FaultsByPlace:
     for number, service in enumerate(scenario.services):
         try:
             whole = with_its_replica(service)
@@ -165,10 +163,10 @@ def _but(names: Collection[str], part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sound_part(
-    tried: dict[str, Any], context: Mapping[str, Any], faulty: Collection[Place]
-) -> tuple[Scenario | None, set[Place]]:
+    tried: dict[str, Any], context: Mapping[str, Any], faulty: Collection[FieldPlace]
+) -> tuple[Scenario | None, set[FieldPlace]]:
     """Return the scenario without its faulty places, and the places that were left out."""
-    left_out: set[Place] = set()
+    left_out: set[FieldPlace] = set()
     ahead = [place for place in faulty if _holds(tried, place) and _matters(place)]
     while True:
         left_out |= {_left_for(place, tried, left_out) for place in ahead}
@@ -181,12 +179,12 @@ def _sound_part(
             ahead = [_as_given(place_of(error["loc"]), left_out) for error in fault.errors()]
 
 
-def _matters(place: Place) -> bool:
+def _matters(place: FieldPlace) -> bool:
     """Return whether jobs and services depend on a place; a whole node group only lacks watts."""
     return place[3:] not in _NO_MATTER and (len(place) != 3 or place[:2] != ("cluster", "nodes"))
 
 
-def _left_for(place: Place, tried: Any, left_out: Collection[Place]) -> Place:
+def _left_for(place: FieldPlace, tried: Any, left_out: Collection[FieldPlace]) -> FieldPlace:
     """Return the place to leave out for a fault: whole list entries, and parts lacking a field."""
     place = place[: next((at + 1 for at, name in enumerate(place) if isinstance(name, int)), None)]
     while place and (place in left_out or not _holds(tried, place)):
@@ -194,7 +192,7 @@ def _left_for(place: Place, tried: Any, left_out: Collection[Place]) -> Place:
     return place
 
 
-def _holds(raw: Any, place: Place) -> bool:
+def _holds(raw: Any, place: FieldPlace) -> bool:
     for at in place:
         if isinstance(raw, dict) and at in raw:
             raw = raw[at]
@@ -205,7 +203,7 @@ def _holds(raw: Any, place: Place) -> bool:
     return True
 
 
-def _without(left_out: Collection[Place], raw: Any, place: Place = ()) -> Any:
+def _without(left_out: Collection[FieldPlace], raw: Any, place: FieldPlace = ()) -> Any:
     """Return the content at a place, without the places that were left out."""
     if isinstance(raw, dict):
         return {name: _without(left_out, value, (*place, name))
@@ -216,9 +214,9 @@ def _without(left_out: Collection[Place], raw: Any, place: Place = ()) -> Any:
     return raw
 
 
-def _as_given(place: Place, left_out: Collection[Place]) -> Place:
+def _as_given(place: FieldPlace, left_out: Collection[FieldPlace]) -> FieldPlace:
     """Return a place as in the file, whose lists still have the entries that were left out."""
-    found: Place = ()
+    found: FieldPlace = ()
     for at in place:
         if isinstance(at, int):
             kept = (number for number in count() if (*found, number) not in left_out)
@@ -227,6 +225,6 @@ def _as_given(place: Place, left_out: Collection[Place]) -> Place:
     return found
 
 
-def _lack(left_out: Collection[Place], *names: str) -> bool:
+def _lack(left_out: Collection[FieldPlace], *names: str) -> bool:
     """Return whether anything in one of these parts of the scenario was left out."""
     return any(place[0] in names for place in left_out)

@@ -1,19 +1,18 @@
 """Checks across the parts of a service, and of the log of requests that it names."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from greensched_core.errors import BadInput
-from greensched_simulator.scenario.file import Place
+from greensched_simulator.scenario.file import FaultsByPlace
 from greensched_simulator.scenario.language import ServedModel
 from greensched_simulator.scenario.services import Replica, RequestTrace, Service
 from greensched_simulator.world.request_curve import log_of, too_short
 from greensched_simulator.world.served_models import profile_of
 
 _BY_TOKENS = ("tokens", "model")  # fields that turn a request's tokens into times
-Found = Iterator[tuple[Place, str]]
 
 
-def service_faults(services: Sequence[Service | None], length_s: float | None) -> Found:
+def service_faults(services: Sequence[Service | None], length_s: float | None) -> FaultsByPlace:
     """Yield place (below `services`) and reason of each fault; None is an unreadable service."""
     names: set[str] = set()
     for number, service in enumerate(services):
@@ -26,7 +25,7 @@ def service_faults(services: Sequence[Service | None], length_s: float | None) -
             yield (number, *place), reason
 
 
-def _faults(service: Service, length_s: float | None) -> Found:
+def _faults(service: Service, length_s: float | None) -> FaultsByPlace:
     requests, rule = service.requests, service.autoscaler
     if (requests.trace is None) == (requests.generator is None):
         yield ("requests",), "give either trace or generator"
@@ -50,7 +49,7 @@ def _faults(service: Service, length_s: float | None) -> Found:
         yield from _model(service.model, service.replica)
 
 
-def _model(model: ServedModel, replica: Replica) -> Found:
+def _model(model: ServedModel, replica: Replica) -> FaultsByPlace:
     try:
         profile_of(model)
     except BadInput as fault:
@@ -63,7 +62,7 @@ def _model(model: ServedModel, replica: Replica) -> Found:
             yield ("replica", field), f"the model sets {by_model}: remove it"
 
 
-def _log(trace: RequestTrace, by_tokens: str, length_s: float | None) -> Found:
+def _log(trace: RequestTrace, by_tokens: str, length_s: float | None) -> FaultsByPlace:
     place = ("requests", "trace", "file")
     try:
         log = log_of(trace)

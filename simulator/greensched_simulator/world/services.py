@@ -23,7 +23,7 @@ from greensched_simulator.scenario.model import Scenario
 from greensched_simulator.scenario.services import Autoscaler, Service
 from greensched_simulator.world.job_building import JobList
 from greensched_simulator.world.request_curve import Curve, curve_of, log_of, times_of
-from greensched_simulator.world.response_times import Times, late_share, least_places
+from greensched_simulator.world.response_times import Times, late_request_share, least_places
 from greensched_simulator.world.served_models import notes_on_model, speed_on, with_its_replica
 
 _EPSILON = 1e-9  # rounding error of sums of floats, as a share of a capacity
@@ -238,7 +238,7 @@ def _at_speed(service: Service, times: Times, speed: float) -> Times:
     """Return service times on nodes of a speed; raise BadInput if these miss the objective."""
     slow = times._replace(mean_s=times.mean_s / speed, answer_mean_s=times.answer_mean_s / speed)
     aim, one = service.objective, np.ones(1)
-    late = float(late_share(aim.within, 0.0 * one, one, 1.0, slow)[0])
+    late = float(late_request_share(aim.within, 0.0 * one, one, 1.0, slow)[0])
     if late > 1 - aim.share:
         raise BadInput(
             f"service {service.name}: on a node of speed {speed:g}, even requests that do not "

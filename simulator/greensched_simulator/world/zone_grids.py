@@ -20,7 +20,14 @@ from greensched_simulator.scenario.model import (
     Shape,
 )
 from greensched_simulator.world.zone_solar import yield_steps
-from greensched_simulator.world.zone_steps import Steps, constant, from_file, held, merged, per_mwh
+from greensched_simulator.world.zone_steps import (
+    Steps,
+    constant,
+    from_file,
+    merged,
+    per_mwh,
+    values_at,
+)
 from greensched_simulator.world.zone_weather import ZonePue, pue_steps
 
 DAY_S = 86_400.0
@@ -93,7 +100,7 @@ def _zone(scenario: Scenario, name: str, seed: int, horizon_s: float) -> _Zone:
     pue = pue_steps(scenario, name, seed, horizon_s) or ZonePue(math.nan, constant(1.0))
     solar = yield_steps(scenario, name, seed, horizon_s)
     times_s = merged((carbon, marginal, price, pue.relative, solar), horizon_s)
-    carbon_values, price_values = held(carbon, times_s), held(price, times_s)
+    carbon_values, price_values = values_at(carbon, times_s), values_at(price, times_s)
     carbon_error, price_error = (
         _forecast_error(grid, times_s, stream(seed, f"forecast/{kind}/{name}"))
         * (steps.times_s.size > 1)  # a constant is known
@@ -107,10 +114,10 @@ def _zone(scenario: Scenario, name: str, seed: int, horizon_s: float) -> _Zone:
         price_values,
         carbon_values * np.exp(carbon_error),  # stays positive
         price_values + scale * price_error,  # a price may be zero or negative
-        held(marginal, times_s),
-        held(pue.relative, times_s),
+        values_at(marginal, times_s),
+        values_at(pue.relative, times_s),
         np.array([pue.mean]),
-        held(solar, times_s),
+        values_at(solar, times_s),
     )
 
 

@@ -78,7 +78,7 @@ def merged(signals: Sequence[Steps], horizon_s: float) -> Floats:
     return times_s[first : last + 1]
 
 
-def held(steps: Steps, times_s: Floats) -> Floats:
+def values_at(steps: Steps, times_s: Floats) -> Floats:
     """Return the values at `times_s`; NaN before the first step, and from the last one on."""
     values = timelines.held(timelines.steps_at(times_s, steps.times_s), steps.values)
     if steps.times_s.size > 1:

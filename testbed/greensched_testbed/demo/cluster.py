@@ -18,8 +18,8 @@ from greensched_core import labels
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to_status
-from greensched_core.signals.watched import GRID_SIGNALS
-from greensched_simulator.formats.synthetic_grid import SLOT_S, SyntheticSlot
+from greensched_core.signals.watched import GRID_SIGNALS_PATH
+from greensched_simulator.formats.synthetic_grid import SYNTHETIC_SLOT_S, SyntheticSlot
 from greensched_testbed.chart import RELEASE, chart_folder, given_by_chart
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.billing import BillAssumptions
@@ -162,13 +162,15 @@ async def publish_grid(
     for zone, slots in grid.items():
         name = object_name(zone)
         try:
-            await client.get(f"{GRID_SIGNALS}/{name}")
+            await client.get(f"{GRID_SIGNALS_PATH}/{name}")
         except ApiUnavailable as fault:
             if fault.status != 404:
                 raise
-            await client.create(GRID_SIGNALS, msgspec.json.encode(_signal(name, zone)))
+            await client.create(GRID_SIGNALS_PATH, msgspec.json.encode(_signal(name, zone)))
         status = to_status(_forecast(zone, slots, starts_at, wall_s_per_workload_s, observed_at))
-        await client.patch(f"{GRID_SIGNALS}/{name}/status", msgspec.json.encode({"status": status}))
+        await client.patch(
+            f"{GRID_SIGNALS_PATH}/{name}/status", msgspec.json.encode({"status": status})
+        )
 
 
 def _signal(name: str, zone: str) -> dict[str, object]:
@@ -198,5 +200,5 @@ def _forecast(
         source="synthetic",
         current=first,
         forecast=tuple(later),
-        forecast_end=later[-1].start + SLOT_S * factor,
+        forecast_end=later[-1].start + SYNTHETIC_SLOT_S * factor,
     )

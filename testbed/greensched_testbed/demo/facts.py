@@ -13,9 +13,9 @@ from greensched_simulator.formats.workload import Trace
 from greensched_testbed.binaries import KUBERNETES_VERSION
 from greensched_testbed.demo.billing import BillAssumptions
 from greensched_testbed.demo.cluster import ServedPolicy
-from greensched_testbed.demo.report import write_report
+from greensched_testbed.demo.report import write_demo_report
 from greensched_testbed.demo.results import ThreeRuns
-from greensched_testbed.demo.waiting import margin_s
+from greensched_testbed.demo.waiting import clock_margin_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Circumstances:
     assumed: BillAssumptions
 
 
-def facts(conditions: Circumstances) -> Sequence[tuple[str, str]]:
+def demo_facts(conditions: Circumstances) -> Sequence[tuple[str, str]]:
     """Return the page's facts on the run."""
     trace, assumed = conditions.trace, conditions.assumed
     return [
@@ -41,8 +41,8 @@ def facts(conditions: Circumstances) -> Sequence[tuple[str, str]]:
         ("clock", f"one second of the run is {conditions.rate:.0f} s of the workload"),
         (
             "margin",
-            f"held work is planned to end {margin_s(conditions.rate) / 60:.0f} min before its "
-            f"deadline: three real seconds, the time that pods need to start",
+            f"held work is planned to end {clock_margin_s(conditions.rate) / 60:.0f} min before "
+            f"its deadline: three real seconds, the time that pods need to start",
         ),
         ("cluster", f"{conditions.nodes} kwok nodes, Kubernetes {KUBERNETES_VERSION}"),
         ("repeat", "the default scheduler breaks ties at random: its bill differs from run to run"),
@@ -77,7 +77,7 @@ def circumstances(conditions: Circumstances) -> Mapping[str, Any]:
     }
 
 
-def write_results(
+def write_demo_results(
     folder: Path,
     outcome: ThreeRuns,
     grid: Mapping[str, Sequence[SyntheticSlot]],
@@ -87,6 +87,6 @@ def write_results(
     """Write page and summary into a folder, and return the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
     report = folder / "report.html"
-    write_report(report, outcome, grid, facts(conditions))
+    write_demo_report(report, outcome, grid, demo_facts(conditions))
     (folder / "summary.json").write_text(json.dumps(figures, indent=2) + "\n")
     return report

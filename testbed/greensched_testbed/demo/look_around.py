@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from greensched_core import labels
-from greensched_testbed.demo.play import DemoStage, Grid
+from greensched_testbed.demo.play import DemoStage, SlotsByZone
 from greensched_testbed.demo.waiting import ZONE_OF_DATA
 from greensched_testbed.replay import TESTBED_RUNTIME
 
@@ -18,7 +18,7 @@ _PATIENCE_S = 30.0
 _POLL_S = 0.3
 
 
-async def continue_on_wall_clock(stage: DemoStage, grid: Grid) -> str:
+async def continue_on_wall_clock(stage: DemoStage, grid: SlotsByZone) -> str:
     """Continue GreenSched in real time, and return a pod that it placed.
 
     The grid restarts at six in the morning: the solar grid gets cleaner each hour until noon.

@@ -18,16 +18,16 @@ from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.billing import BillAssumptions
 from greensched_testbed.demo.cluster import GreenSchedProcesses, publish_grid
 from greensched_testbed.demo.holding import HoldingLog, Marks, Pod
-from greensched_testbed.demo.waiting import WAIT_S, margin_s, zones_of_data
+from greensched_testbed.demo.waiting import WAIT_S, clock_margin_s, zones_of_data
 from greensched_testbed.operator_processes import (
     LEDGER_PORT,
-    NAMESPACE,
+    OPERATOR_NAMESPACE,
     FastClock,
     OperatorProcesses,
 )
 from greensched_testbed.replay import Replay, ReplayOptions, ReplayProgress
 
-Grid = Mapping[str, Sequence[SyntheticSlot]]
+SlotsByZone = Mapping[str, Sequence[SyntheticSlot]]
 _SETTLE_S = 30.0
 _PUBLISH_EVERY_S = 3600.0  # of the workload; a signal is fresh for an hour and a half
 
@@ -81,12 +81,12 @@ class DemoStage:
     def install(self) -> None:
         """Install the chart with a policy that holds work; kwok simulates the chart's pods."""
         to_ledger = self._operator.ledger_port("controller")
-        self.plane.forward_pod_port(NAMESPACE, LEDGER_PORT, to_ledger)
+        self.plane.forward_pod_port(OPERATOR_NAMESPACE, LEDGER_PORT, to_ledger)
         values = {
             "operator.enabled": "true",
             "operator.webhook.url": self._operator.review_url(),
             "policy.mode": "enforce",
-            "policy.spec.startDelay": f"{margin_s(self.rate):.0f}s",
+            "policy.spec.startDelay": f"{clock_margin_s(self.rate):.0f}s",
             "policy.spec.runtimeErrorPercent": "0",  # pods run as long as their annotation says
         }
         self.greensched.install_chart(
@@ -106,7 +106,7 @@ class DemoStage:
         self._operator.restart(self._pace)
         self.greensched.start()
 
-    async def publish(self, grid: Grid, starts_at: float) -> None:
+    async def publish(self, grid: SlotsByZone, starts_at: float) -> None:
         """Write the grid's current forecast, with its first slot at `starts_at`."""
         await publish_grid(
             self.client,
@@ -117,7 +117,7 @@ class DemoStage:
         )
 
     @asynccontextmanager
-    async def published(self, grid: Grid) -> AsyncIterator[float]:
+    async def published(self, grid: SlotsByZone) -> AsyncIterator[float]:
         """Begin a workload now: publish its grid, now and each hour.
 
         Yields its start on GreenSched's clock.
@@ -131,7 +131,7 @@ class DemoStage:
             publishing.cancel()
             await asyncio.gather(publishing, return_exceptions=True)
 
-    async def _keep_publishing(self, grid: Grid, starts_at: float) -> None:
+    async def _keep_publishing(self, grid: SlotsByZone, starts_at: float) -> None:
         while True:
             await asyncio.sleep(_PUBLISH_EVERY_S / self.rate)
             try:
@@ -140,10 +140,10 @@ class DemoStage:
                 continue  # the last published values remain valid
 
 
-async def played(
+async def played_workload(
     stage: DemoStage,
     trace: Trace,
-    grid: Grid,
+    grid: SlotsByZone,
     name: str,
     scheduler: str,
     output: DemoProgress,

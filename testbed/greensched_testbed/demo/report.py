@@ -11,15 +11,15 @@ from greensched_core.labels import SCHEDULER_NAME
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
 from greensched_simulator.formats.synthetic_grid import SyntheticSlot
 from greensched_simulator.reports.page import page, plots, section, styled, table
-from greensched_testbed.changes import change_text
+from greensched_testbed.changes import relative_change_text
 from greensched_testbed.demo.explained import why_carbon_changed
 from greensched_testbed.demo.held_plots import ZONE_COLOURS, held_plots
 from greensched_testbed.demo.results import BillSums, DemoResult, ThreeRuns, placed_same_pods
 from greensched_testbed.demo.tables import (
     comparison_rows,
+    demo_lever_rows,
     group_rows,
     holding_rows,
-    lever_rows,
 )
 
 # The drawn parts of a bill: above idle, and idle.
@@ -37,7 +37,7 @@ _OURS_IDLE, _THEIRS_IDLE = "#c5dfd0", "#d6dae0"
 _LIGHT, _DARK = "#ffffff", "#1f2933"
 
 
-def write_report(
+def write_demo_report(
     path: Path,
     outcome: ThreeRuns,
     grid: Mapping[str, Sequence[SyntheticSlot]],
@@ -60,7 +60,7 @@ def write_report(
         "@SUMMARY@": _headline(ours, default),
         "@WHY@": html.escape(why_carbon_changed(outcome)),
         "@FIRST@": section(*first),
-        "@LEVERS@": table(lever_rows(outcome)),
+        "@LEVERS@": table(demo_lever_rows(outcome)),
         "@HOLDING@": table(holding_rows(outcome.holding, ours.pods)),
         "@COMPARISON@": table(comparison_rows(ours, default)),
         "@ZONES@": table(group_rows(ours, default, "by_zone")),
@@ -74,7 +74,7 @@ def write_report(
 
 def _headline(ours: DemoResult, default: DemoResult) -> str:
     def tile(name: str, mine: float, theirs: float) -> str:
-        value = change_text(mine, theirs) if placed_same_pods(ours, default) else "–"
+        value = relative_change_text(mine, theirs) if placed_same_pods(ours, default) else "–"
         return f'<div class="tile"><b>{value}</b><span>{html.escape(name)}, simulated</span></div>'
 
     mine, theirs = ours.bill, default.bill

@@ -149,7 +149,7 @@ def placed_same_pods(ours: DemoResult, default: DemoResult) -> bool:
     return ours.unplaced == default.unplaced
 
 
-def summary(outcome: ThreeRuns) -> dict[str, Any]:
+def demo_summary(outcome: ThreeRuns) -> dict[str, Any]:
     """Return the figures of `summary.json`; those without prefix are of the run with holding.
 
     `active` means above idle, as in the tables. `default_…` is the default scheduler's run,

@@ -24,13 +24,24 @@ from greensched_simulator.formats.traces import load_trace
 from greensched_simulator.formats.workload import Trace, as_pods, compressed, sampled
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.billing import BillAssumptions, BilledPod, bill_run
-from greensched_testbed.demo.facts import Circumstances, circumstances, write_results
+from greensched_testbed.demo.facts import Circumstances, circumstances, write_demo_results
 from greensched_testbed.demo.holding import Marks, holding_of
 from greensched_testbed.demo.look_around import HELD_JOB, continue_on_wall_clock
-from greensched_testbed.demo.play import DemoProgress, DemoStage, Grid, PlayedWorkload, played
-from greensched_testbed.demo.results import DemoResult, ThreeRuns, summary
+from greensched_testbed.demo.play import (
+    DemoProgress,
+    DemoStage,
+    PlayedWorkload,
+    SlotsByZone,
+    played_workload,
+)
+from greensched_testbed.demo.results import DemoResult, ThreeRuns, demo_summary
 from greensched_testbed.demo.waiting import with_deadlines
-from greensched_testbed.demo.world import NODE_COUNT, ZONES, generations_by_node, node_groups
+from greensched_testbed.demo.world import (
+    DEMO_ZONES,
+    NODE_COUNT,
+    demo_node_groups,
+    generations_by_node,
+)
 from greensched_testbed.nodes import create_nodes, wait_until_ready
 from greensched_testbed.replay import Replay, ReplayedPod
 
@@ -112,13 +123,14 @@ async def _run(
     plane: ControlPlane, options: DemoOptions, output: DemoProgress, goes_on: bool
 ) -> DemoOutcome:
     trace, rate = workload(options), WORKLOAD_SPAN_S / options.wall_span_s
-    grid: Grid = {
-        zone.name: synthetic_slots(zone, seed=options.seed, span_s=GRID_SPAN_S) for zone in ZONES
+    grid: SlotsByZone = {
+        zone.name: synthetic_slots(zone, seed=options.seed, span_s=GRID_SPAN_S)
+        for zone in DEMO_ZONES
     }
     async with ApiClient(plane.access) as client:
         stage = DemoStage(plane, client, assumed(options), rate, time.time(), _begin_s())
         await asyncio.to_thread(stage.install)
-        names = await create_nodes(client, node_groups())
+        names = await create_nodes(client, demo_node_groups())
         await wait_until_ready(client, names)
         nodes = await _believed_nodes(client, names)
         await stage.publish(grid, stage.now())
@@ -129,16 +141,16 @@ async def _run(
             "operator (controller, webhook, releaser) are up"
         )
         runs = {
-            DEFAULT: await played(stage, trace, grid, DEFAULT, DEFAULT, output),
-            AT_ONCE: await played(stage, trace, grid, AT_ONCE, OURS, output),
-            OURS: await played(stage, trace, grid, OURS, OURS, output, holds=True),
+            DEFAULT: await played_workload(stage, trace, grid, DEFAULT, DEFAULT, output),
+            AT_ONCE: await played_workload(stage, trace, grid, AT_ONCE, OURS, output),
+            OURS: await played_workload(stage, trace, grid, OURS, OURS, output, holds=True),
         }
         for process in plane.processes.all():
             process.check()  # without the extender the bill would not be GreenSched's
         outcome = _billed(runs, stage, nodes, grid)
         how = Circumstances(trace, options.seed, rate, len(nodes), policy, stage.assumed)
-        figures = {**circumstances(how), **summary(outcome)}
-        report = write_results(options.output, outcome, grid, how, figures)
+        figures = {**circumstances(how), **demo_summary(outcome)}
+        report = write_demo_results(options.output, outcome, grid, how, figures)
         if not goes_on:
             return DemoOutcome(outcome, figures, report)
         a_pod = await continue_on_wall_clock(stage, grid)
@@ -152,7 +164,7 @@ def _begin_s() -> float:
 
 
 def _billed(
-    runs: Mapping[str, PlayedWorkload], stage: DemoStage, nodes: Sequence[Node], grid: Grid
+    runs: Mapping[str, PlayedWorkload], stage: DemoStage, nodes: Sequence[Node], grid: SlotsByZone
 ) -> ThreeRuns:
     factor = 1.0 / stage.rate
     window_s = max(_end_s(each.record, factor) for each in runs.values())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from greensched_core.durations import format_duration
 from greensched_core.units import JOULES_PER_KWH, kwh_from_joules
 from greensched_simulator.results.cells import amount
-from greensched_testbed.changes import change_text
+from greensched_testbed.changes import relative_change_text
 from greensched_testbed.demo.results import (
     BillSums,
     DemoResult,
@@ -16,10 +16,10 @@ from greensched_testbed.demo.results import (
     placed_same_pods,
 )
 
-Row = tuple[str, ...]
+DemoRow = tuple[str, ...]
 
 
-def comparison_rows(ours: DemoResult, default: DemoResult) -> Sequence[Row]:
+def comparison_rows(ours: DemoResult, default: DemoResult) -> Sequence[DemoRow]:
     """Return a header and a row for each figure: default, ours, change.
 
     No change is given if the runs placed different pods.
@@ -27,9 +27,14 @@ def comparison_rows(ours: DemoResult, default: DemoResult) -> Sequence[Row]:
     is_fair = placed_same_pods(ours, default)
     bills = default.bill, ours.bill
 
-    def figure(name: str, line: str, of: float = 1.0) -> Row:
+    def figure(name: str, line: str, of: float = 1.0) -> DemoRow:
         theirs, mine = (getattr(bill, line) / of for bill in bills)
-        return (name, amount(theirs), amount(mine), change_text(mine, theirs) if is_fair else "–")
+        return (
+            name,
+            amount(theirs),
+            amount(mine),
+            relative_change_text(mine, theirs) if is_fair else "–",
+        )
 
     return [
         ("", default.scheduler, ours.scheduler, "change"),
@@ -64,7 +69,7 @@ _LEVERS: tuple[tuple[str, Callable[[BillSums], float]], ...] = (
 )
 
 
-def lever_rows(outcome: ThreeRuns) -> Sequence[Row]:
+def demo_lever_rows(outcome: ThreeRuns) -> Sequence[DemoRow]:
     """Return the changes by placing, by waiting and by both, each with its baseline."""
     pairs = (
         (outcome.at_once, outcome.default),
@@ -72,9 +77,9 @@ def lever_rows(outcome: ThreeRuns) -> Sequence[Row]:
         (outcome.held, outcome.default),
     )
 
-    def line(name: str, figure: Callable[[BillSums], float]) -> Row:
+    def line(name: str, figure: Callable[[BillSums], float]) -> DemoRow:
         changes = (
-            change_text(figure(ours.bill), figure(theirs.bill))
+            relative_change_text(figure(ours.bill), figure(theirs.bill))
             if placed_same_pods(ours, theirs)
             else "–"
             for ours, theirs in pairs
@@ -88,7 +93,7 @@ def lever_rows(outcome: ThreeRuns) -> Sequence[Row]:
     ]
 
 
-def holding_rows(holding: Holding, pods: int) -> Sequence[Row]:
+def holding_rows(holding: Holding, pods: int) -> Sequence[DemoRow]:
     """Return a header and a row for each figure on holding; times are the workload's."""
     return [
         ("", "pods"),
@@ -107,16 +112,16 @@ def _grid_text(holding: Holding) -> str:
     waited, at_once = holding.carbon_g_per_kwh, holding.at_once_carbon_g_per_kwh
     if math.isnan(waited):
         return "–"
-    return f"{waited:.0f} g/kWh, at once {at_once:.0f} ({change_text(waited, at_once)})"
+    return f"{waited:.0f} g/kWh, at once {at_once:.0f} ({relative_change_text(waited, at_once)})"
 
 
 def _length(seconds: float) -> str:
     return "–" if math.isnan(seconds) else format_duration(round(seconds / 60.0) * 60.0)
 
 
-def group_rows(ours: DemoResult, default: DemoResult, attribute: str) -> Sequence[Row]:
+def group_rows(ours: DemoResult, default: DemoResult, attribute: str) -> Sequence[DemoRow]:
     """Return a header and a row for each group of `by_zone` or `by_generation`: default → ours."""
-    rows: list[Row] = [
+    rows: list[DemoRow] = [
         ("default → ours", "nodes", "nodes used", "pods", "kWh above idle", "kg above idle")
     ]
     theirs: dict[str, GroupSums] = getattr(default, attribute)
@@ -126,7 +131,7 @@ def group_rows(ours: DemoResult, default: DemoResult, attribute: str) -> Sequenc
     return rows
 
 
-def _group(group: GroupSums) -> Row:
+def _group(group: GroupSums) -> DemoRow:
     return (
         str(group.nodes_used),
         str(group.pods),
@@ -135,6 +140,6 @@ def _group(group: GroupSums) -> Row:
     )
 
 
-def _seconds(name: str, theirs: float, ours: float) -> Row:
+def _seconds(name: str, theirs: float, ours: float) -> DemoRow:
     shown = ("–" if math.isnan(each) else f"{each:.2f} s" for each in (theirs, ours))
     return (name, *shown, "")

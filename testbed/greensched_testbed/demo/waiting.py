@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from greensched_simulator.formats.workload import Task, Trace
-from greensched_testbed.demo.world import ZONES
+from greensched_testbed.demo.world import DEMO_ZONES
 
 EVERY_WITH_GPUS, EVERY_OTHER = 2, 3  # one in so many tasks may wait
-ZONE_OF_DATA = ZONES[0].name  # the solar one: it dips at noon
+ZONE_OF_DATA = DEMO_ZONES[0].name  # the solar one: it dips at noon
 WAIT_S = 6 * 3600.0  # longest wait
 MARGIN_WALL_S = 3.0  # spare real time before a deadline, for starting pods and noticing it
 
@@ -43,10 +43,10 @@ def zones_of_data(trace: Trace) -> Mapping[str, str]:
     return {task.name: ZONE_OF_DATA for task in trace.tasks if task.deadline_s is not None}
 
 
-def margin_s(rate: float) -> float:
+def clock_margin_s(rate: float) -> float:
     """Return the time that the policy keeps for starting pods, seconds of the workload."""
     return MARGIN_WALL_S * rate
 
 
 def _deadline_s(task: Task, rate: float) -> float:
-    return task.arrival_s + task.runtime_s + margin_s(rate) + WAIT_S
+    return task.arrival_s + task.runtime_s + clock_margin_s(rate) + WAIT_S

@@ -60,7 +60,7 @@ def read_cadvisor(text: str, namespace: str) -> Iterator[ContainerReading]:
             yield ContainerReading(pod, container, used.value, limit, throttled, taken_at_s)
 
 
-def limits_of(pods: Mapping[str, Any]) -> dict[tuple[str, str], float]:
+def container_limits(pods: Mapping[str, Any]) -> dict[tuple[str, str], float]:
     """Return the memory limit of each container that has one, in bytes, by pod and container."""
     return {
         (pod["metadata"]["name"], container["name"]): parse_quantity(limit)
@@ -132,7 +132,7 @@ class ContainerUse:
         """Read every node once; skip nodes that do not answer."""
         nodes = json.loads(self.cluster.kubectl("get", "nodes", "--output", "json"))["items"]
         pods = self.cluster.kubectl("get", "pods", "-n", self.namespace, "--output", "json")
-        self._limits |= limits_of(json.loads(pods))
+        self._limits |= container_limits(json.loads(pods))
         for node in nodes:
             path = f"/api/v1/nodes/{node['metadata']['name']}/proxy/metrics/cadvisor"
             try:

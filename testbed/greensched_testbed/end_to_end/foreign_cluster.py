@@ -11,7 +11,7 @@ from greensched_testbed.end_to_end.release import installed
 from greensched_testbed.errors import CommandFailed, NotReady
 
 KUBECONFIG = "GREENSCHED_E2E_KUBECONFIG"
-SHELL_IMAGE = "GREENSCHED_E2E_SHELL_IMAGE"
+SHELL_IMAGE_VARIABLE = "GREENSCHED_E2E_SHELL_IMAGE"
 EXTENDER_IMAGE = "GREENSCHED_E2E_EXTENDER_IMAGE"
 OPERATOR_IMAGE = "GREENSCHED_E2E_OPERATOR_IMAGE"
 _ANSWERS_WITHIN = "20s"
@@ -28,7 +28,7 @@ def foreign_cluster(home: Path) -> ClusterAccess:
         raise BadInput(f"{KUBECONFIG}: there is no file {kubeconfig}")
     can = Capabilities(
         kind=f"the cluster of {kubeconfig}",
-        shell_image=os.environ.get(SHELL_IMAGE, "busybox:1.37"),
+        shell_image=os.environ.get(SHELL_IMAGE_VARIABLE, "busybox:1.37"),
         extender_image=_tagged(EXTENDER_IMAGE),
         operator_image=_tagged(OPERATOR_IMAGE),
         kubelet_metrics=True,

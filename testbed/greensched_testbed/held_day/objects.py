@@ -18,7 +18,7 @@ ITEM = "held-day"  # label: place in the world's jobs
 _CRON_JOB = "nightly"
 
 
-def node_groups(world: World, kinds: Sequence[NodeGroup] = ()) -> list[EqualNodes]:
+def node_groups_of(world: World, kinds: Sequence[NodeGroup] = ()) -> list[EqualNodes]:
     """Return a cluster node for each of the world's nodes, with the same power, speed and zone.
 
     `kinds`: the scenario's groups of nodes, for the hardware's names; without them the speed is 1.
@@ -135,7 +135,7 @@ def _pod_spec(day: Day, place: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def cron_job(day: Day) -> dict[str, Any]:
+def owning_cron_job(day: Day) -> dict[str, Any]:
     """Return the CronJob that owns runs; suspended, since its controller uses the wall clock."""
     return {
         "apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": _CRON_JOB},

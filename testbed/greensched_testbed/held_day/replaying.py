@@ -11,11 +11,11 @@ from greensched_core.clock import WallClock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to_status
-from greensched_core.signals.watched import GRID_SIGNALS
+from greensched_core.signals.watched import GRID_SIGNALS_PATH
 from greensched_core.watching import Watch
 from greensched_testbed.creating import create_once
 from greensched_testbed.held_day.day import Day, ItemRun
-from greensched_testbed.held_day.objects import cron_job, item_objects
+from greensched_testbed.held_day.objects import item_objects, owning_cron_job
 from greensched_testbed.held_day.watched_runs import BoundPod, WatchedRuns, decode
 from greensched_testbed.replay import TESTBED_RUNTIME
 
@@ -44,7 +44,7 @@ async def publish(client: ApiClient, day: Day, hours: float = 48.0) -> None:
             name, day.world.currency, day.start_s + now_s, "replay", slots[0], slots, end_s
         )
         body = msgspec.json.encode({"status": to_status(forecast)})
-        await client.patch(f"{GRID_SIGNALS}/{object_name(name)}/status", body)
+        await client.patch(f"{GRID_SIGNALS_PATH}/{object_name(name)}/status", body)
 
 
 async def create_signals(client: ApiClient, day: Day) -> None:
@@ -56,7 +56,7 @@ async def create_signals(client: ApiClient, day: Day) -> None:
             "metadata": {"name": object_name(zone)},
             "spec": {"zone": zone, "currency": day.world.currency},
         }
-        await client.create(GRID_SIGNALS, msgspec.json.encode(body))
+        await client.create(GRID_SIGNALS_PATH, msgspec.json.encode(body))
 
 
 def _known(value: float) -> float | None:
@@ -86,7 +86,9 @@ async def replay_day(
             asyncio.create_task(_keep_publishing(client, day, publish_every_s)),
             asyncio.create_task(_set_runtimes(client, day, log)),
         ]
-        owner = await client.create(f"{namespace}/cronjobs", msgspec.json.encode(cron_job(day)))
+        owner = await client.create(
+            f"{namespace}/cronjobs", msgspec.json.encode(owning_cron_job(day))
+        )
         uid = msgspec.json.decode(owner)["metadata"]["uid"]
         last_s = float(np.max(jobs.deadline_s[np.isfinite(jobs.deadline_s)], initial=0.0))
         try:

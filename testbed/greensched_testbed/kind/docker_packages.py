@@ -8,7 +8,7 @@ from pathlib import Path
 
 from greensched_testbed.commands import run_builder
 from greensched_testbed.errors import BuildFailed
-from greensched_testbed.kind.node_image import default_folder
+from greensched_testbed.kind.node_image import node_image_folder
 from greensched_testbed.progress import LiveLine
 
 _PACKAGES = ("docker.io", "tini")
@@ -21,7 +21,7 @@ def docker_folders() -> tuple[Path, ...]:
 
     Raises BuildFailed if they are not available.
     """
-    root = default_folder() / "docker"
+    root = node_image_folder() / "docker"
     if not (root / "usr/bin/docker").is_file():
         _download(root)
     return tuple(root / each for each in _SEARCHED)

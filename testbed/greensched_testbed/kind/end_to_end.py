@@ -21,7 +21,7 @@ from greensched_testbed.end_to_end.foreign_cluster import (
     EXTENDER_IMAGE,
     KUBECONFIG,
     OPERATOR_IMAGE,
-    SHELL_IMAGE,
+    SHELL_IMAGE_VARIABLE,
 )
 from greensched_testbed.end_to_end.real_cluster import image_archives
 from greensched_testbed.end_to_end.release import NAME, NAMESPACE, REMOVALS
@@ -132,7 +132,7 @@ def _on_our_engine(checkout: Path, arguments: Sequence[str]) -> int:
             "GREENSCHED_NODE_IMAGE": node_image_name(),
             "GREENSCHED_EXTENDER_IMAGE": extender,
             "GREENSCHED_OPERATOR_IMAGE": operator,
-            SHELL_IMAGE: program_images.SHELL_IMAGE,
+            SHELL_IMAGE_VARIABLE: program_images.SHELL_IMAGE,
         }
         run = _run_inside(running, checkout)
         status, figures = _test(run, checkout, arguments, given)

@@ -46,7 +46,7 @@ def layer_at(path: Path) -> Layer:
         return Layer(path, hashlib.file_digest(tar, "sha256").hexdigest())
 
 
-def compressed(layer: Layer) -> Layer:
+def compressed_layer(layer: Layer) -> Layer:
     """Return a compressed copy of the layer, which saves space on nodes."""
     path = layer.path.with_suffix(".tar.gz")
     with layer.path.open("rb") as plain, gzip.open(path, "wb", _QUICKLY) as packed:

@@ -20,7 +20,7 @@ from greensched_testbed.binaries import (
     KIND,
     KUBEADM,
     KUBERNETES_VERSION,
-    NODE,
+    NODE_RECIPE,
     POD_NETWORK,
     built,
     control_plane_programs,
@@ -31,14 +31,14 @@ from greensched_testbed.kind.layers import LayerEntry, layer_at, write_image, wr
 from greensched_testbed.kind.node_images import write_node_images
 from greensched_testbed.progress import LiveLine
 from greensched_testbed.real_nodes.program_images import SHELL_IMAGE, identity, shell_image
-from greensched_testbed.real_nodes.sysctl_guard import WANTED
+from greensched_testbed.real_nodes.sysctl_guard import KERNEL_SETTINGS
 
 _HERE = Path(__file__).parent
 _MADE_BY = (
     *("layers.py", "node_image.py", "node_images.py", "pod-network.yaml", "storage.yaml"),
     "../real_nodes/sysctl_guard.py",
 )
-_RECIPES = (CONTROL_PLANE, NODE, POD_NETWORK, DNS, CONTAINERD, CRI_TOOLS, KUBEADM, KIND)
+_RECIPES = (CONTROL_PLANE, NODE_RECIPE, POD_NETWORK, DNS, CONTAINERD, CRI_TOOLS, KUBEADM, KIND)
 _SETTINGS = {
     "Env": [
         "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -75,7 +75,7 @@ TimeoutStartSec=300
 _AFTER_IMAGES = "[Unit]\nAfter=containerd.service\nRequires=containerd.service\n"
 
 
-def default_folder() -> Path:
+def node_image_folder() -> Path:
     """Return the folder of the image and its inputs."""
     return platformdirs.user_cache_path("greensched", appauthor=False) / "kind"
 
@@ -96,7 +96,7 @@ def node_image_name() -> str:
 
 def node_image(folder: Path | None = None) -> Path:
     """Return the image's archive for `docker load`; build it on first use. Raises BuildFailed."""
-    folder = folder or default_folder()
+    folder = folder or node_image_folder()
     path = folder / f"node-{node_image_name().rpartition('-')[2]}.tar"
     if path.exists():
         return path
@@ -125,7 +125,7 @@ def _added(archives: tuple[Path, ...]) -> Iterator[LayerEntry]:
     network = (_HERE / "pod-network.yaml").read_text().replace("${IMAGE}", SHELL_IMAGE)
     yield LayerEntry("kind/manifests/default-cni.yaml", network.encode())
     yield LayerEntry("kind/manifests/default-storage.yaml", (_HERE / "storage.yaml").read_bytes())
-    for setting, value in WANTED.items():
+    for setting, value in KERNEL_SETTINGS.items():
         yield LayerEntry(f"kind/sysctls/{setting.replace('/', '.')}", f"{value}\n".encode())
 
 
@@ -156,7 +156,7 @@ def _files_of_kind(files: Path) -> Iterator[LayerEntry]:
 def _programs() -> Iterator[LayerEntry]:
     places = {
         "usr/bin/kubeadm": built(KUBEADM),
-        "usr/bin/kubelet": built(NODE),
+        "usr/bin/kubelet": built(NODE_RECIPE),
         "usr/bin/kubectl": control_plane_programs(),
         "usr/local/bin/crictl": built(CRI_TOOLS),
         **{f"usr/local/bin/{name}": built(CONTAINERD) for name in CONTAINERD.programs},

@@ -8,14 +8,14 @@ from pathlib import Path
 from greensched_testbed.binaries import (
     DNS,
     KUBERNETES_VERSION,
-    NODE,
+    NODE_RECIPE,
     built,
     control_plane_programs,
 )
 from greensched_testbed.kind.layers import (
     Layer,
     LayerEntry,
-    compressed,
+    compressed_layer,
     layer_at,
     write_image,
     write_layer,
@@ -49,7 +49,7 @@ def write_node_images(base: Path, folder: Path) -> tuple[Path, ...]:
         layers = [_layer_of_iptables(base, folder)] if program.needs_iptables else []
         entry = LayerEntry(f"usr/local/bin/{program.path.name}", program.path, 0o755)
         plain = write_layer((entry,), folder / f"{program.path.name}.layer.tar")
-        layers.append(compressed(plain))
+        layers.append(compressed_layer(plain))
         settings = {"Env": [_SEARCH_PATH], **program.settings}
         write_image(path, [f"{_REGISTRY}/{program.image}"], settings, layers)
         for layer in (plain, *layers):
@@ -63,7 +63,7 @@ def _programs() -> Iterator[_Program]:
     for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler"):
         yield _Program(f"{name}:{KUBERNETES_VERSION}", plane / name)
     yield _Program(_ETCD, plane / "etcd")
-    proxy = built(NODE) / "kube-proxy"
+    proxy = built(NODE_RECIPE) / "kube-proxy"
     yield _Program(f"kube-proxy:{KUBERNETES_VERSION}", proxy, needs_iptables=True)
     entrypoint = {"Entrypoint": ["/usr/local/bin/coredns"]}
     yield _Program(_COREDNS, built(DNS) / "coredns", entrypoint)
@@ -79,7 +79,7 @@ def _layer_of_iptables(base: Path, folder: Path) -> Layer:
                 content = source.extractfile(member) if member.isfile() else None
                 target.addfile(member, content)
     plain = layer_at(path)
-    packed = compressed(plain)
+    packed = compressed_layer(plain)
     path.unlink()
     return packed
 

@@ -137,7 +137,7 @@ def all_runs(root: Path = _ROOT) -> tuple[RunCgroups, ...]:
     return tuple(RunCgroups(name, root) for name in sorted(names))
 
 
-def is_ours(name: str) -> bool:
+def is_our_cgroup(name: str) -> bool:
     """Return whether a name is that of a run."""
     return name.startswith(_PREFIX)
 

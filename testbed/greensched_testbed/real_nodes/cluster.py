@@ -10,7 +10,7 @@ from typing import Self
 import platformdirs
 import psutil
 
-from greensched_testbed.binaries import CONTROL_PLANE, DNS, NODE, POD_NETWORK, built
+from greensched_testbed.binaries import CONTROL_PLANE, DNS, NODE_RECIPE, POD_NETWORK, built
 from greensched_testbed.components import API_SERVER, ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.errors import CommandFailed, NotReady
@@ -20,7 +20,7 @@ from greensched_testbed.real_nodes.cgroups import (
     all_runs,
     cgroups_of,
     is_abandoned,
-    is_ours,
+    is_our_cgroup,
 )
 from greensched_testbed.real_nodes.dns import start_dns
 from greensched_testbed.real_nodes.lan import Lan, lay_lan, plugged_in, unplug
@@ -42,7 +42,7 @@ _API_SERVER_FLAGS = (
 
 def build_programs() -> None:
     """Build all that a control plane and real nodes run, on first use."""
-    for recipe in (CONTROL_PLANE, NODE, POD_NETWORK, DNS):
+    for recipe in (CONTROL_PLANE, NODE_RECIPE, POD_NETWORK, DNS):
         built(recipe)
 
 
@@ -213,7 +213,7 @@ class RealCluster:
 
 def sweep() -> tuple[str, ...]:
     """Remove what clusters left whose parents were killed, and return the clusters' names."""
-    runs = {run.name for run in all_runs()} | {name for name in plugged_in() if is_ours(name)}
+    runs = {run.name for run in all_runs()} | {name for name in plugged_in() if is_our_cgroup(name)}
     abandoned = tuple(name for name in sorted(runs) if is_abandoned(name))
     for name in abandoned:
         remove_run(name)

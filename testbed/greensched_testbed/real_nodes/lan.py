@@ -11,7 +11,7 @@ from greensched_testbed.commands import run_command
 from greensched_testbed.errors import CommandFailed, NotReady
 from greensched_testbed.real_nodes.namespaces import Namespaces
 
-POD_NETWORK = "10.244.0.0/16"
+POD_CIDR = "10.244.0.0/16"
 _BRIDGE = "lan"
 _NETWORKS = 256
 

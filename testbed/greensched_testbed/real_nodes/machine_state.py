@@ -16,7 +16,7 @@ import msgspec
 import platformdirs
 
 from greensched_testbed.commands import run_command
-from greensched_testbed.real_nodes.cgroups import hierarchies, is_abandoned, is_ours
+from greensched_testbed.real_nodes.cgroups import hierarchies, is_abandoned, is_our_cgroup
 from greensched_testbed.real_nodes.lan import plugged_in
 
 _FOLDERS = (
@@ -107,7 +107,7 @@ def _is_of_a_living_run(pid: int) -> bool:
 
 
 def _is_living_run(name: str) -> bool:
-    return is_ours(name) and not is_abandoned(name)
+    return is_our_cgroup(name) and not is_abandoned(name)
 
 
 def _parent(pid: int) -> int:

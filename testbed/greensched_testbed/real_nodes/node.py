@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from greensched_testbed.binaries import NODE, POD_NETWORK, built
+from greensched_testbed.binaries import NODE_RECIPE, POD_NETWORK, built
 from greensched_testbed.commands import run_command
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.credentials import write_client_kubeconfig
@@ -68,7 +68,7 @@ class RealNode:
 
     def join(self, plane: ControlPlane) -> None:
         """Start kubelet and kube-proxy, with certificates of the control plane's authority."""
-        programs = built(NODE)
+        programs = built(NODE_RECIPE)
         self._start_kubelet(programs, plane)
         kubeconfig = self._kubeconfig(plane, "kube-proxy", "system:kube-proxy")
         config = self._write("kube-proxy.yaml", proxy_config(kubeconfig, self.name))

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from greensched_testbed.certificates import KeyPair
-from greensched_testbed.real_nodes.lan import POD_NETWORK
+from greensched_testbed.real_nodes.lan import POD_CIDR
 
 PAUSE_IMAGE = "registry.k8s.io/pause:3.10"
 CLUSTER_DOMAIN = "cluster.local"
@@ -108,7 +108,7 @@ def proxy_config(kubeconfig: Path, name: str) -> str:
         "clientConnection": {"kubeconfig": str(kubeconfig)},
         "hostnameOverride": name,
         "mode": "nftables",
-        "clusterCIDR": POD_NETWORK,
+        "clusterCIDR": POD_CIDR,
         "conntrack": {"maxPerCore": 0, "min": 0},
     }
     return yaml.safe_dump(config)

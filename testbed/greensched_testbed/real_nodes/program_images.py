@@ -19,7 +19,7 @@ from greensched_testbed.binaries import (
 )
 from greensched_testbed.errors import BuildFailed
 from greensched_testbed.real_nodes.node_configuration import PAUSE_IMAGE
-from greensched_testbed.scaphandre import VERSION as SCAPHANDRE_VERSION
+from greensched_testbed.scaphandre import SCAPHANDRE_RELEASE as SCAPHANDRE_VERSION
 from greensched_testbed.scaphandre import libraries_of, scaphandre_program
 
 # The examples' image: nodes without a registry have our image under that name.

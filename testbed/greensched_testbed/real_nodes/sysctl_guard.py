@@ -6,7 +6,7 @@ refuses to run. We mount a file with the wanted value over each, so that it need
 
 from pathlib import Path
 
-WANTED = {
+KERNEL_SETTINGS = {
     "vm/overcommit_memory": 1,
     "vm/panic_on_oom": 0,
     "kernel/panic": 10,
@@ -20,7 +20,7 @@ def guarding_script(folder: Path) -> str:
     """Write the files, and return the script that mounts them over sysctls in a namespace."""
     folder.mkdir(exist_ok=True)
     lines = []
-    for name, value in WANTED.items():
+    for name, value in KERNEL_SETTINGS.items():
         stand_in = folder / name.replace("/", ".")
         stand_in.write_text(f"{value}\n")
         lines.append(f"mount --bind {stand_in} /proc/sys/{name}")

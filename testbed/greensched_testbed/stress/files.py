@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from greensched_testbed.stress.amounts import is_estimated
-from greensched_testbed.stress.plots import write_plots
-from greensched_testbed.stress.report import write_report
+from greensched_testbed.stress.plots import write_benchmark_plots
+from greensched_testbed.stress.report import write_benchmark_report
 from greensched_testbed.stress.results import StressResult
 from greensched_testbed.stress.run import (
     BenchmarkedCluster,
@@ -24,17 +24,17 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def write_results(folder: Path, outcome: BenchmarkOutcome) -> Path:
+def write_benchmark_results(folder: Path, outcome: BenchmarkOutcome) -> Path:
     """Write all files into a folder, and return the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "summary.json").write_text(json.dumps(summary(outcome), indent=2) + "\n")
+    (folder / "summary.json").write_text(json.dumps(benchmark_summary(outcome), indent=2) + "\n")
     with open(folder / "jobs.csv", "w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file)
         lines.writerow(_COLUMNS)
         for result in outcome.results:
             lines.writerows(_job_rows(result))
-    write_plots(folder, outcome)
-    write_report(folder / "report.html", outcome)
+    write_benchmark_plots(folder, outcome)
+    write_benchmark_report(folder / "report.html", outcome)
     return folder / "report.html"
 
 
@@ -62,7 +62,7 @@ def _setup(suite: Suite, options: BenchmarkOptions, cluster: BenchmarkedCluster)
     }
 
 
-def summary(outcome: BenchmarkOutcome) -> dict[str, Any]:
+def benchmark_summary(outcome: BenchmarkOutcome) -> dict[str, Any]:
     """Return the content of summary.json; an unknown value is None, never 0."""
     return {
         **_setup(outcome.suite, outcome.options, outcome.cluster),

@@ -15,7 +15,7 @@ from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject
 from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.signals.chain import GridSignals
-from greensched_core.signals.watched import GRID_SIGNALS, SignalSink, decode_signal
+from greensched_core.signals.watched import GRID_SIGNALS_PATH, SignalSink, decode_signal
 from greensched_core.state import Node
 from greensched_core.watching import Watch
 from greensched_operator.ledger.grid_history import NOTED_EVERY_S, GridHistory, known_from
@@ -120,7 +120,7 @@ async def looked_at(
     ground = Ground(nodes, faults, is_played, signals, GridHistory(known_from(signals), clock))
     following = [asyncio.create_task(_note(ground))]
     if await _has_signals(client):
-        watch = Watch(client, GRID_SIGNALS, decode_signal, SignalSink(signals, clock), clock)
+        watch = Watch(client, GRID_SIGNALS_PATH, decode_signal, SignalSink(signals, clock), clock)
         following.append(asyncio.create_task(watch.run()))
         while not watch.health.synced:
             await asyncio.sleep(0.05)
@@ -162,7 +162,7 @@ async def _read_nodes(
 async def _has_signals(client: ApiClient) -> bool:
     """Return whether GridSignals can be read; a cluster without GreenSched has none."""
     try:
-        await client.get(GRID_SIGNALS, {"limit": 1})
+        await client.get(GRID_SIGNALS_PATH, {"limit": 1})
     except ApiUnavailable as fault:
         if fault.status in (403, 404):
             return False

@@ -9,8 +9,8 @@ from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.metering.cpu_energy import joules_counter
 from greensched_core.metering.energy_pieces import (
+    EnergyPoint,
     Piece,
-    Point,
     counter_pieces,
     energy_j,
     scaled,
@@ -32,8 +32,8 @@ class KubeletMeter:
     def __init__(self, client: ApiClient, nodes: Sequence[str], clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._nodes: dict[str, list[Point]] = {name: [] for name in nodes}
-        self._pods: dict[PodName, list[Point]] = {}
+        self._nodes: dict[str, list[EnergyPoint]] = {name: [] for name in nodes}
+        self._pods: dict[PodName, list[EnergyPoint]] = {}
         self.fault = ""  # why a kubelet did not answer the last time; "" if all did
 
     @asynccontextmanager
@@ -89,7 +89,7 @@ class KubeletMeter:
             await asyncio.sleep(every_s)
 
 
-def _pieces(run: PodRun, points: Sequence[Point], node: Sequence[Point]) -> list[Piece]:
+def _pieces(run: PodRun, points: Sequence[EnergyPoint], node: Sequence[EnergyPoint]) -> list[Piece]:
     if run.node is None:
         return []
     within = [point for point in points if point[0] > run.begin_s]
@@ -97,7 +97,7 @@ def _pieces(run: PodRun, points: Sequence[Point], node: Sequence[Point]) -> list
     return counter_pieces(counter, run.begin_s, run.until_s)
 
 
-def _add(points: list[Point], point: Point) -> None:
+def _add(points: list[EnergyPoint], point: EnergyPoint) -> None:
     """Add a point unless it repeats the last one, as between two samples of the kubelet."""
     if not points or point[0] > points[-1][0]:
         points.append(point)

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from greensched_core.api_paths import NODES
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
-from greensched_core.metering.energy_pieces import Point
+from greensched_core.metering.energy_pieces import EnergyPoint
 from greensched_core.signals.timestamps import parse_timestamp
 
 RESOURCE, SUMMARY = "/proxy/metrics/resource", "/proxy/stats/summary"
@@ -31,8 +31,8 @@ PodName = tuple[str, str]  # a pod's namespace and name
 class CpuPage:
     """CPU seconds of a node and its pods since their starts; times in seconds since the epoch."""
 
-    node: Point | None
-    pods: Mapping[PodName, Point]
+    node: EnergyPoint | None
+    pods: Mapping[PodName, EnergyPoint]
 
 
 async def read_page(client: ApiClient, node: str, now_s: float) -> CpuPage:
@@ -50,9 +50,9 @@ async def read_page(client: ApiClient, node: str, now_s: float) -> CpuPage:
 
 def parse_resource(body: bytes, now_s: float) -> CpuPage:
     """Parse a /metrics/resource page; raise BadInput if it is not one."""
-    node: Point | None = None
-    pods: dict[PodName, Point] = {}
-    parts: dict[PodName, list[Point]] = {}
+    node: EnergyPoint | None = None
+    pods: dict[PodName, EnergyPoint] = {}
+    parts: dict[PodName, list[EnergyPoint]] = {}
     try:
         for family in text_string_to_metric_families(body.decode()):
             for sample in family.samples:
@@ -110,6 +110,6 @@ def parse_summary(body: bytes) -> CpuPage:
         raise BadInput(f"no summary from the kubelet: {fault}") from fault
 
 
-def _points(cpu: _Cpu | None) -> Iterator[Point]:
+def _points(cpu: _Cpu | None) -> Iterator[EnergyPoint]:
     if cpu is not None and cpu.usageCoreNanoSeconds is not None:
         yield parse_timestamp(cpu.time), cpu.usageCoreNanoSeconds / 1e9

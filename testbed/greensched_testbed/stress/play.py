@@ -61,7 +61,7 @@ def settle_s(suite: Suite) -> float:
     return may_wait_s + _SLOWEST * longest_s + _STARTS_S
 
 
-async def played(
+async def played_suite(
     setup: Setup,
     suite: Suite,
     strategy: Strategy,
@@ -98,7 +98,8 @@ async def pull_images(
 ) -> dict[str, str]:
     """Start the plain image once on every node; return the nodes where that failed, and why.
 
-    Otherwise only the first strategy would wait for the pull. `name`: namespace, as for `played`.
+    Otherwise only the first strategy would wait for the pull. `name`: namespace, as for
+    `played_suite`.
     """
     small = StressJob("", StressKind.CPU, 0.0, 0.1, 32 * MIB, 0, 1, 0.1)
     jobs = {node: replace(small, name=f"pull-{at}") for at, node in enumerate(ground.nodes)}

@@ -12,7 +12,7 @@ from greensched_testbed.stress.run import BenchmarkOutcome
 COLOURS = ("#5f6b7a", "#27784b", "#2b7bba", "#e3a008", "#8e44ad", "#c0392b")
 
 
-def write_plots(folder: Path, outcome: BenchmarkOutcome) -> None:
+def write_benchmark_plots(folder: Path, outcome: BenchmarkOutcome) -> None:
     """Plot each strategy's energy, cost and carbon, as far as known, and its completion times."""
     with mpl.rc_context(
         {
@@ -57,7 +57,7 @@ def completions_of(outcome: BenchmarkOutcome, strategy: str) -> list[float]:
     )
 
 
-def unit_of(outcome: BenchmarkOutcome, key: str) -> str:
+def unit_of_figure(outcome: BenchmarkOutcome, key: str) -> str:
     """Return the unit of a figure."""
     return outcome.currency if key == "cost" else LINES[key].unit
 
@@ -80,7 +80,7 @@ def _took(outcome: BenchmarkOutcome) -> Figure:
             known = [each for each in rounds_of(outcome, name, key) if each is not None]
             axes.plot([row] * len(known), known, "o", ms=3, mfc="white", mec="black", mew=0.6)
         axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
-        axes.set_title(f"{LINES[key].title}, {unit_of(outcome, key)}")
+        axes.set_title(f"{LINES[key].title}, {unit_of_figure(outcome, key)}")
         axes.set_ylim(bottom=0.0)
     return figure
 

@@ -19,7 +19,7 @@ from greensched_testbed.stress.plots import (
     known_of,
     rounds_of,
     shares,
-    unit_of,
+    unit_of_figure,
 )
 from greensched_testbed.stress.results import LINES
 from greensched_testbed.stress.run import BenchmarkOutcome
@@ -28,7 +28,7 @@ from greensched_testbed.stress.tables import fact_rows, meter_rows, meter_text, 
 _TITLE = "The same work, by each strategy"
 
 
-def write_report(path: Path, outcome: BenchmarkOutcome) -> None:
+def write_benchmark_report(path: Path, outcome: BenchmarkOutcome) -> None:
     """Write the page."""
     names = list(outcome.figures)
     parts = [
@@ -73,7 +73,7 @@ def _took(outcome: BenchmarkOutcome) -> list[go.Figure]:
                 x=[name] * len(rounds), y=rounds, mode="markers", showlegend=False,
                 marker={"color": "#ffffff", "line": {"color": "#1f2933", "width": 1}, "size": 8},
             )  # fmt: skip
-        title = f"{LINES[key].title}, {unit_of(outcome, key)}"
+        title = f"{LINES[key].title}, {unit_of_figure(outcome, key)}"
         figures.append(styled(figure.update_layout(title=title)))
     return figures
 

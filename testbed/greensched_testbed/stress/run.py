@@ -24,7 +24,7 @@ from greensched_testbed.stress.amounts import (
 from greensched_testbed.stress.ground import Ground, looked_at
 from greensched_testbed.stress.job_objects import Images
 from greensched_testbed.stress.kubelet_meter import KubeletMeter
-from greensched_testbed.stress.play import PlayedSuite, Setup, played, pull_images
+from greensched_testbed.stress.play import PlayedSuite, Setup, played_suite, pull_images
 from greensched_testbed.stress.results import StrategyFigure, StressResult, figures_of
 from greensched_testbed.stress.strategies import Strategy, order_of
 from greensched_testbed.stress.suite import Suite, SuiteOptions, make_suite
@@ -150,7 +150,9 @@ async def _all_rounds(
             title = f"round {number + 1}, {strategy.name}"
             name = f"stress-{mark}-{number + 1}-{strategy.namespace_part}"
             progress = partial(output.progress, title)
-            run = await played(setup, suite, strategy, number, name, progress, options.patience_s)
+            run = await played_suite(
+                setup, suite, strategy, number, name, progress, options.patience_s
+            )
             for line in troubles(run):
                 output.step(line)
             runs.append((name, run))

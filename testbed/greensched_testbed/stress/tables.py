@@ -4,18 +4,18 @@ import time
 from collections.abc import Callable, Sequence
 
 from greensched_simulator.results.cells import count, short
-from greensched_testbed.changes import change_text
+from greensched_testbed.changes import relative_change_text
 from greensched_testbed.stress.amounts import MEANING, METERS, is_estimated
 from greensched_testbed.stress.results import LINES, StrategyFigure
 from greensched_testbed.stress.run import BenchmarkOutcome
 
-Row = tuple[str, ...]
+BenchmarkRow = tuple[str, ...]
 _UNKNOWN = "–"
 
 
-def strategy_rows(outcome: BenchmarkOutcome) -> list[Row]:
+def strategy_rows(outcome: BenchmarkOutcome) -> list[BenchmarkRow]:
     """Return a header, and a row per figure: mean, spread over rounds, change to the first."""
-    rows: list[Row] = [("", *outcome.figures)]
+    rows: list[BenchmarkRow] = [("", *outcome.figures)]
     for key, line in LINES.items():
         factor, unit = _units(key, outcome.currency)
         shown = count if not unit else short
@@ -38,14 +38,14 @@ def _cell(figure: StrategyFigure, factor: float, shown: Callable[[float], str]) 
     mean, least, most = (shown(each * factor) for each in (figure.mean, figure.least, figure.most))
     text = mean if least == most else f"{mean} ({least} to {most})"
     if figure.change_pct is not None:
-        text += f"  {change_text(100.0 + figure.change_pct, 100.0)}"
+        text += f"  {relative_change_text(100.0 + figure.change_pct, 100.0)}"
     return text
 
 
-def meter_rows(outcome: BenchmarkOutcome) -> list[Row]:
+def meter_rows(outcome: BenchmarkOutcome) -> list[BenchmarkRow]:
     """Return the mean energy above idle by every meter that measured all runs, in joules."""
     names = list(outcome.figures)
-    rows: list[Row] = [("energy above idle, J", *names)]
+    rows: list[BenchmarkRow] = [("energy above idle, J", *names)]
     for meter in METERS:
         means = []
         for name in names:
@@ -58,7 +58,7 @@ def meter_rows(outcome: BenchmarkOutcome) -> list[Row]:
     return rows if len(rows) > 1 else []
 
 
-def fact_rows(outcome: BenchmarkOutcome) -> list[Row]:
+def fact_rows(outcome: BenchmarkOutcome) -> list[BenchmarkRow]:
     """Return rows on the cluster, the suite, the meter, and the grid during the runs."""
     cluster, options, suite = outcome.cluster, outcome.options, outcome.suite
     first = min(each.played.started_at for each in outcome.results)
@@ -77,7 +77,7 @@ def fact_rows(outcome: BenchmarkOutcome) -> list[Row]:
     ]  # fmt: skip
 
 
-def _kwok_rows(outcome: BenchmarkOutcome) -> list[Row]:
+def _kwok_rows(outcome: BenchmarkOutcome) -> list[BenchmarkRow]:
     text = "by kwok: no container ran, and runtimes are the expected ones"
     return [("played", text)] if outcome.cluster.is_played else []
 
@@ -87,9 +87,9 @@ def meter_text(meter: str | None) -> str:
     return "no meter saw all runs: not known" if meter is None else f"{meter}: {MEANING[meter]}"
 
 
-def _grid_rows(outcome: BenchmarkOutcome) -> list[Row]:
+def _grid_rows(outcome: BenchmarkOutcome) -> list[BenchmarkRow]:
     """Return a row per zone: carbon and price over the starts of the runs, with sources."""
-    rows: list[Row] = []
+    rows: list[BenchmarkRow] = []
     for zone in outcome.cluster.zones:
         states = [each.played.grid[zone] for each in outcome.results]
         carbon = [each.carbon_g_per_kwh for each in states if each.carbon_g_per_kwh is not None]

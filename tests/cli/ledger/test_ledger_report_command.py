@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from typer.testing import CliRunner, Result
 
 from greensched_cli.__main__ import app
-from greensched_cli.ledger.files import schema, write_files
+from greensched_cli.ledger.files import file_schema, write_files
 from greensched_cli.ledger.source import OPERATOR, LedgerSpan, lines_of, read_ledger
 from greensched_cli.reading.replicas import Whereabouts
 from greensched_core.errors import ApiUnavailable, BadInput
@@ -225,7 +225,7 @@ def test_both_files_hold_every_record_and_column(tmp_path: Path) -> None:
     parquet, csv = write_files(tmp_path, RECORDS)
     rows = pyarrow.parquet.read_table(parquet)
     assert rows.to_pylist() == [
-        {name: flat(each)[name] for name in schema().names} for each in RECORDS
+        {name: flat(each)[name] for name in file_schema().names} for each in RECORDS
     ]
     assert pyarrow.csv.read_csv(csv).num_rows == len(RECORDS)
     assert pyarrow.csv.read_csv(csv).column_names == rows.column_names

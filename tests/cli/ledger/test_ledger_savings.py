@@ -13,19 +13,19 @@ from greensched_cli.ledger.outcomes import WorkOutcome, is_late, is_overdue, out
 from greensched_cli.ledger.savings import (
     FEWEST,
     MOST_DRAWN,
-    courses_of,
-    figures_of,
-    interval,
+    savings_courses,
+    savings_figures,
+    savings_interval,
     savings_of,
 )
 from greensched_cli.ledger.source import LedgerSpan, ReadLedger
 from greensched_cli.ledger.tables import (
-    change_text,
     decided_rows,
     losses_of,
     measured_rows,
     report_of,
     saved_rows,
+    savings_change_text,
 )
 from greensched_core.ledger_records import (
     DELETED_WHILE_HELD,
@@ -170,7 +170,7 @@ def test_what_passed_its_deadline_without_an_end_is_reported_and_not_called_late
 
 
 def test_figures_are_sums_with_the_change_in_percent() -> None:
-    (carbon,) = figures_of(outcomes([(10.0, 5.0), (30.0, 15.0)] * 10))
+    (carbon,) = savings_figures(outcomes([(10.0, 5.0), (30.0, 15.0)] * 10))
     assert (carbon.name, carbon.unit, carbon.workloads) == ("carbon", "kg", 20)
     assert (carbon.run_now, carbon.took, carbon.saved) == (400.0, 200.0, 200.0)
     assert carbon.percent == ConfidenceInterval(-50.0, -50.0, -50.0)
@@ -178,7 +178,7 @@ def test_figures_are_sums_with_the_change_in_percent() -> None:
 
 def test_what_is_less_than_a_kilo_in_all_is_reported_in_grams_and_watt_hours() -> None:
     small = replace(one([told(What.RELEASED, 0.0)]), run_now=Amounts(3.6e5, 250.0))
-    assert [(each.run_now, each.unit) for each in figures_of([small])] == [
+    assert [(each.run_now, each.unit) for each in savings_figures([small])] == [
         (100.0, "Wh"),
         (250.0, "g"),
     ]
@@ -189,16 +189,16 @@ def test_what_is_less_than_a_kilo_in_all_is_reported_in_grams_and_watt_hours() -
 
 def test_costs_in_two_currencies_are_not_added() -> None:
     base = one([told(What.RELEASED, 0.0)])
-    figures = figures_of([base, replace(base, currency="GBP"), replace(base, currency=None)])
+    figures = savings_figures([base, replace(base, currency="GBP"), replace(base, currency=None)])
     told_in = [(each.unit, each.run_now) for each in figures if each.name == "cost"]
     assert told_in == [("EUR", 2.0), ("GBP", 2.0)]
 
 
 def test_who_has_no_data_is_in_no_sum() -> None:
     gaps = [replace(each, took=Amounts()) for each in outcomes([(1.0, 1.0)])]
-    (carbon,) = figures_of([*outcomes([(10.0, 5.0)]), *gaps])
+    (carbon,) = savings_figures([*outcomes([(10.0, 5.0)]), *gaps])
     assert (carbon.workloads, carbon.run_now) == (1, 10.0)
-    assert figures_of(gaps) == []
+    assert savings_figures(gaps) == []
 
 
 carbon_kg = st.floats(0.001, 1e6)
@@ -208,7 +208,7 @@ carbon_kg = st.floats(0.001, 1e6)
 def test_the_interval_lies_around_changes_that_single_workloads_have(
     pairs: list[tuple[float, float]],
 ) -> None:
-    found = interval(pairs)
+    found = savings_interval(pairs)
     changes = [100.0 * (after - before) / before for before, after in pairs]
     edge = 1e-6 * max(1.0, *map(abs, changes))
     if len(pairs) < FEWEST:
@@ -223,7 +223,7 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
     for _ in range(100):
         run_now = random.lognormal(0.0, 0.5, 80)
         took = run_now * random.normal(0.8, 0.3, 80)
-        found = interval(list(zip(run_now.tolist(), took.tolist(), strict=True)))
+        found = savings_interval(list(zip(run_now.tolist(), took.tolist(), strict=True)))
         hits += found.low <= -20.0 <= found.high
     assert 86 <= hits <= 100
 
@@ -231,20 +231,20 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
 def test_of_too_few_workloads_nothing_is_beyond_doubt() -> None:
     mine = outcomes([(1.0, 2.0)] * (FEWEST - 1))
     assert losses_of(savings_of(mine)) == []
-    assert saved_rows(figures_of(mine))[1][-1] == Cell("+100.0 %")
+    assert saved_rows(savings_figures(mine))[1][-1] == Cell("+100.0 %")
 
 
 def test_the_same_workloads_have_the_same_interval() -> None:
     random = Random(1)
     pairs = [(0.1 + random.random(), 0.1 + random.random()) for _ in range(50)]
-    assert interval(pairs) == interval(pairs)
+    assert savings_interval(pairs) == savings_interval(pairs)
 
 
 def test_many_workloads_are_drawn_in_groups_and_have_the_interval_of_single_ones() -> None:
     random = Random(7)
     before = [random.lognormvariate(0.0, 1.0) for _ in range(8 * MOST_DRAWN)]
     pairs = [(each, each * random.gauss(0.8, 0.5)) for each in before]
-    found, ratio = interval(pairs), sum(took for _, took in pairs) / sum(before)
+    found, ratio = savings_interval(pairs), sum(took for _, took in pairs) / sum(before)
     # What the bootstrap comes to for so many: the normal interval of a ratio of sums.
     spread = math.sqrt(math.fsum((took - ratio * run_now) ** 2 for run_now, took in pairs))
     half = 1.96 * 100.0 * spread / sum(before)
@@ -254,8 +254,8 @@ def test_many_workloads_are_drawn_in_groups_and_have_the_interval_of_single_ones
 
 
 def test_sums_that_prices_below_zero_make_have_no_percentage() -> None:
-    found = interval([(-1.0, -2.0), (1.0, 1.0)] * FEWEST)
-    assert math.isnan(found.mean) and change_text(found) == "–"
+    found = savings_interval([(-1.0, -2.0), (1.0, 1.0)] * FEWEST)
+    assert math.isnan(found.mean) and savings_change_text(found) == "–"
 
 
 @pytest.mark.parametrize(("hours", "steps"), [
@@ -263,7 +263,7 @@ def test_sums_that_prices_below_zero_make_have_no_percentage() -> None:
 ])  # fmt: skip
 def test_what_was_saved_over_time_adds_up_to_all_that_was_saved(hours: int, steps: int) -> None:
     mine = outcomes([(2.0, 1.0 + hour % 3) for hour in range(hours)])
-    (course,), (carbon,) = courses_of(mine), figures_of(mine)
+    (course,), (carbon,) = savings_courses(mine), savings_figures(mine)
     assert len(course.starts) == len(course.saved) == steps
     assert sum(course.saved) == pytest.approx(carbon.saved)
     assert any(each < 0 for each in course.saved) == (hours == 3)
@@ -277,7 +277,7 @@ def test_namespaces_that_lost_are_reported() -> None:
 
 def test_losses_are_shown_as_readily_as_savings() -> None:
     (_, dearer), (_, cheaper) = (
-        saved_rows(figures_of(outcomes([pair] * 20))) for pair in ((1.0, 2.0), (2.0, 1.0))
+        saved_rows(savings_figures(outcomes([pair] * 20))) for pair in ((1.0, 2.0), (2.0, 1.0))
     )
     assert dearer[-1] == Cell("+100.0 % (+100.0 to +100.0)", "worse")
     assert cheaper[-1] == Cell("-50.0 % (-50.0 to -50.0)", "better")

@@ -5,13 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.metering.cpu_energy import above_idle_j, joules_counter, risen
-from greensched_core.metering.energy_pieces import Point
+from greensched_core.metering.energy_pieces import EnergyPoint
 from greensched_core.power.curves import PowerCurve
 
 CORES = 8.0
 STRAIGHT = PowerCurve(tuple(100.0 + 10.0 * step for step in range(11)))  # 100 W idle, 200 W full
 BENT = PowerCurve.from_idle_and_peak(100.0, 200.0)
-NODE: list[Point] = [(at_s, 4.0 * at_s) for at_s in (-60.0, 0.0, 60.0, 120.0)]  # half of it busy
+NODE: list[EnergyPoint] = [
+    (at_s, 4.0 * at_s) for at_s in (-60.0, 0.0, 60.0, 120.0)
+]  # half of it busy
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,9 @@ def test_on_a_straight_curve_others_change_nothing(pod_cpu_s: float, others_cpu_
         pytest.param([], [], id="no-pod"),
     ],
 )
-def test_a_counter_of_cpu_time_becomes_one_of_joules(pod: list[Point], joules: list[float]) -> None:
+def test_a_counter_of_cpu_time_becomes_one_of_joules(
+    pod: list[EnergyPoint], joules: list[float]
+) -> None:
     counter = joules_counter(pod, NODE, 0.0, STRAIGHT, CORES)
     assert [value for _, value in counter] == pytest.approx(joules)
 

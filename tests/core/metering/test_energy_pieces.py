@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from greensched_core.metering.energy_pieces import (
     LONGEST_GAP_S,
+    EnergyPoint,
     Piece,
-    Point,
     counter_pieces,
     energy_j,
     gauge_pieces,
@@ -30,7 +30,9 @@ NAN = float("nan")
         pytest.param([], 0.0, 0.0, id="nobody-saw-it"),
     ],
 )
-def test_a_counter_tells_what_was_taken(points: list[Point], joules: float, share: float) -> None:
+def test_a_counter_tells_what_was_taken(
+    points: list[EnergyPoint], joules: float, share: float
+) -> None:
     pieces = counter_pieces(points, 0.0, 100.0)
     assert energy_j(pieces) == pytest.approx(joules)
     assert share_seen(pieces, 0.0, 100.0) == pytest.approx(share)
@@ -79,7 +81,7 @@ steps = st.lists(
 @given(steps)
 def test_no_joule_is_lost_or_made_by_resets(taken: list[tuple[float, float, bool]]) -> None:
     """A meter that is set back right after a scrape loses nothing: the sum is what was taken."""
-    points: list[Point] = []
+    points: list[EnergyPoint] = []
     at_s = counter = true_j = 0.0
     for seconds, joules, is_set_back in taken:
         # Set back, it must show less than before, or nobody could tell; a meter that starts does.
@@ -98,7 +100,7 @@ def test_no_joule_is_lost_or_made_by_resets(taken: list[tuple[float, float, bool
     st.floats(0.0, 1e4),
 )
 def test_no_piece_is_negative_or_outside_its_run(
-    points: list[Point], begin_s: float, length_s: float
+    points: list[EnergyPoint], begin_s: float, length_s: float
 ) -> None:
     until_s = begin_s + length_s
     rising = sorted(dict(points).items())

@@ -23,7 +23,7 @@ from greensched_simulator.world.world import World
 from greensched_testbed.components import default_scheduler_config
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.held_day.day import Day, ItemRun
-from greensched_testbed.held_day.objects import node_groups
+from greensched_testbed.held_day.objects import node_groups_of
 from greensched_testbed.held_day.replaying import create_signals, publish, replay_day
 from greensched_testbed.nodes import create_nodes, wait_until_ready
 from greensched_testbed.operator_processes import FastClock, OperatorProcesses
@@ -218,7 +218,7 @@ def staged(plane: ControlPlane, world: World, **settings: object) -> Iterator[St
 
     async def set_up() -> None:
         async with ApiClient(plane.access) as client:
-            names = await create_nodes(client, node_groups(world))
+            names = await create_nodes(client, node_groups_of(world))
             await wait_until_ready(client, names)
             await create_signals(client, stage.day)
             await publish(client, stage.day)

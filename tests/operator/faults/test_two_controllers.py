@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from greensched_testbed.operator_processes import NAMESPACE
+from greensched_testbed.operator_processes import OPERATOR_NAMESPACE
 
 if TYPE_CHECKING:
     from tests.operator.faults.conftest import Stage
@@ -22,7 +22,9 @@ FROZEN_S = 8.0  # real seconds, beyond the Lease's three
 async def leader(stage: Stage) -> str:
     """Return who holds the Lease."""
     path = "jsonpath={.spec.holderIdentity}"
-    told = await stage.kubectl("get", "lease", "-n", NAMESPACE, "greensched-operator", "-o", path)
+    told = await stage.kubectl(
+        "get", "lease", "-n", OPERATOR_NAMESPACE, "greensched-operator", "-o", path
+    )
     return told.strip()
 
 

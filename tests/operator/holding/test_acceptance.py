@@ -51,11 +51,13 @@ def test_a_policy_is_judged(
 
 def test_a_profile_is_judged() -> None:
     work = [{"duration": "1h", "watts": 5}]
-    good = job_power_profile.parse({"spec": {"work": work, "checkpoints": {"every": "20m"}}})
+    good = job_power_profile.parse_job_power_profile(
+        {"spec": {"work": work, "checkpoints": {"every": "20m"}}}
+    )
     assert (
         accept_profile(good).message == "a run takes 3600 s and has 2 checkpoints at ends of phases"
     )
-    bad = accept_profile(job_power_profile.parse({}))
+    bad = accept_profile(job_power_profile.parse_job_power_profile({}))
     assert (bad.is_accepted, bad.reason) == (False, "BadField")
     assert "constant power" in bad.message
 

@@ -15,7 +15,7 @@ import pytest
 from greensched_core.clock import WallClock
 from greensched_core.errors import BadInput
 from greensched_core.ledger_records import LedgerRecord, LossReason
-from greensched_operator.ledger.faults import LedgerUnusable, reason_of
+from greensched_operator.ledger.faults import LedgerUnusable, loss_reason_of
 from greensched_operator.ledger.store import LedgerStore
 from greensched_operator.ledger.writer import LedgerWriter, WriterLimits
 from greensched_testbed.postgres import PostgresServer
@@ -243,4 +243,4 @@ def test_a_server_that_only_reads_is_unwritable(
     (psycopg.DataError("no"), LossReason.REFUSED),
 ])  # fmt: skip
 def test_every_fault_has_a_reason(fault: Exception, reason: LossReason) -> None:
-    assert reason_of(fault) is reason
+    assert loss_reason_of(fault) is reason

@@ -211,7 +211,7 @@ def test_what_the_page_shows_is_taken(cluster: ControlPlane, text: str) -> None:
     if shown["kind"] == "GreenPolicy":
         assert green_policy.parse(stored).faults == ()
     else:
-        assert job_power_profile.parse(stored).faults == ()
+        assert job_power_profile.parse_job_power_profile(stored).faults == ()
 
 
 def test_what_is_left_out_is_written_as_the_code_has_it(cluster: ControlPlane) -> None:
@@ -241,7 +241,7 @@ def test_a_profile_shows_what_matters_in_one_line(cluster: ControlPlane) -> None
     spec = {"startup": startup, "work": [WORK], "checkpoints": {"every": "10m"}}
     cluster.kubectl("apply", "-f", "-", stdin=manifest("JobPowerProfile", spec, "shown"))
     found = json.loads(cluster.kubectl("get", "jpp", "shown", "-n", NAMESPACE, "-o", "json"))
-    parsed = job_power_profile.parse(found)
+    parsed = job_power_profile.parse_job_power_profile(found)
     assert parsed.profile is not None
     generation = parsed.profile.generation
     status = changed_status(None, generation, accept_profile(parsed), 1_767_268_800.0)

@@ -9,7 +9,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_operator.objects.job_power_profile import JobPowerProfile, ProfilePhase, parse
+from greensched_operator.objects.job_power_profile import (
+    JobPowerProfile,
+    ProfilePhase,
+    parse_job_power_profile,
+)
 from greensched_simulator.phase_jobs.phases import Phase, PhasedJob, spent
 
 ROOT = Path(__file__).parents[3]
@@ -20,7 +24,9 @@ EVALUATE = {"name": "evaluate", "duration": "10m", "watts": 150, "checkpoint": T
 
 
 def read(**spec: Any) -> JobPowerProfile:
-    parsed = parse({"metadata": {"name": "p", "namespace": "team", "generation": 2}, "spec": spec})
+    parsed = parse_job_power_profile(
+        {"metadata": {"name": "p", "namespace": "team", "generation": 2}, "spec": spec}
+    )
     assert parsed.profile is not None, parsed.faults
     return parsed.profile
 
@@ -169,7 +175,7 @@ def test_a_suspended_run_repeats_what_its_checkpoints_did_not_save() -> None:
     ],
 )  # fmt: skip
 def test_a_profile_that_cannot_be_followed_tells_why(spec: dict[str, Any], told: str) -> None:
-    parsed = parse({"spec": spec})
+    parsed = parse_job_power_profile({"spec": spec})
     assert parsed.profile is None
     assert told in parsed.faults[0]
 
@@ -196,7 +202,7 @@ specs = st.fixed_dictionaries(
 
 @given(specs)
 def test_any_profile_is_a_job_of_the_simulator_or_a_fault(spec: object) -> None:
-    parsed = parse({"spec": spec})
+    parsed = parse_job_power_profile({"spec": spec})
     assert (parsed.profile is None) is bool(parsed.faults)
     if parsed.profile is not None:
         assert spent(job(parsed.profile)).running_s == pytest.approx(parsed.profile.runtime_s)
@@ -204,7 +210,7 @@ def test_any_profile_is_a_job_of_the_simulator_or_a_fault(spec: object) -> None:
 
 @given(anything | st.binary() | st.dictionaries(st.sampled_from(["metadata", "spec"]), anything))
 def test_anything_else_is_a_fault_and_no_exception(raw: object) -> None:
-    assert parse(raw).faults
+    assert parse_job_power_profile(raw).faults
 
 
 def test_the_definition_knows_every_field() -> None:

@@ -22,12 +22,12 @@ from greensched_operator.objects.green_policy import (
     PauseLimits,
     Resolved,
 )
-from greensched_operator.objects.job_power_profile import JobPowerProfile, parse
+from greensched_operator.objects.job_power_profile import JobPowerProfile, parse_job_power_profile
 from greensched_operator.objects.workloads import Work, convert_job
 from greensched_operator.planning.cluster_state import RunningPod, Zone
-from greensched_operator.planning.outlooks import SLOT_S
 from greensched_operator.planning.pausing import JobRunSegment, Pause, choose_pauses
 from greensched_operator.planning.start_planning import Situation, plan_starts
+from greensched_policies.planning.outlook import SLOT_S
 from tests.operator.situations import situation_of
 
 NOON_S = 1_700_006_400.0  # the begin of a slot, in seconds since the epoch
@@ -96,7 +96,9 @@ def with_checkpoints(every: str) -> JobPowerProfile:
         "resume": [{"duration": "1m", "watts": 300}],
         "checkpoints": {"every": every},
     }
-    found = parse({"metadata": {"name": "p", "namespace": "n"}, "spec": spec}).profile
+    found = parse_job_power_profile(
+        {"metadata": {"name": "p", "namespace": "n"}, "spec": spec}
+    ).profile
     assert found is not None
     return found
 

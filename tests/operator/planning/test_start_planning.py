@@ -14,10 +14,11 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.holding.judging import MayWait, judge
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.planning.cluster_state import Zone
-from greensched_operator.planning.outlooks import SLOT_S, slot_begin
+from greensched_operator.planning.outlooks import slot_begin
 from greensched_operator.planning.plan_words import why_held, why_now
 from greensched_operator.planning.start_planning import Planned, Situation, jitter_of, plan_starts
 from greensched_policies.encoding.weights import NO_CARBON_LIMIT
+from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.planning.planning import Running
 from tests.operator.annotated_work import ENFORCING, HOUR_S, NOW_S, marks, rules, work_of
 from tests.operator.situations import situation_of

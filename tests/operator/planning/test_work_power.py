@@ -8,10 +8,10 @@ from greensched_core.cluster_settings import PowerAssumptions
 from greensched_core.power.curves import PowerCurve
 from greensched_core.power.hardware import Gpu
 from greensched_core.state import Node
-from greensched_operator.controller.recording import estimates_of
+from greensched_operator.controller.recording import ledger_estimates
 from greensched_operator.holding.holding import PAST_RUNS
 from greensched_operator.holding.judging import MayWait, judge
-from greensched_operator.objects.job_power_profile import JobPowerProfile, parse
+from greensched_operator.objects.job_power_profile import JobPowerProfile, parse_job_power_profile
 from greensched_operator.planning.cluster_state import Zone, mean_zone
 from greensched_operator.planning.start_planning import Situation, plan_starts
 from greensched_operator.planning.work_power import can_run, run_s, work_power_w
@@ -38,7 +38,9 @@ def waiting(gpus: float = 0.0, profile: JobPowerProfile | None = None) -> MayWai
 
 
 def profile(**spec: object) -> JobPowerProfile:
-    found = parse({"metadata": {"name": "p", "namespace": "team"}, "spec": spec}).profile
+    found = parse_job_power_profile(
+        {"metadata": {"name": "p", "namespace": "team"}, "spec": spec}
+    ).profile
     assert found is not None
     return found
 
@@ -99,7 +101,7 @@ def test_work_with_gpus_is_planned_and_billed_where_they_are() -> None:
     one = waiting(gpus=4.0)
     [planned], _ = plan_starts([one], here)
     assert planned.zone == "B" and not planned.is_now
-    estimates = estimates_of(planned, here)
+    estimates = ledger_estimates(planned, here)
     energy_j = (5.0 + 4 * 240.0) * HOUR_S / 2.0  # twice as fast
     assert estimates.planned.energy_j == pytest.approx(energy_j)
     assert estimates.planned.carbon_g == pytest.approx(20.0 * energy_j / 3.6e6)
@@ -118,4 +120,4 @@ def test_the_ledger_bills_a_profiles_watts() -> None:
     constant = profile(work=[{"duration": "1h", "watts": 400}])
     here = situation(CPUS)
     [planned], _ = plan_starts([waiting(profile=constant)], here)
-    assert estimates_of(planned, here).planned.energy_j == pytest.approx(400.0 * 1.5 * HOUR_S)
+    assert ledger_estimates(planned, here).planned.energy_j == pytest.approx(400.0 * 1.5 * HOUR_S)

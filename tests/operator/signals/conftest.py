@@ -21,7 +21,7 @@ from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.labels import PROVIDER_SECRET_TYPE
 from greensched_core.signals.static import load_static_zones
-from greensched_core.signals.watched import GRID_SIGNALS
+from greensched_core.signals.watched import GRID_SIGNALS_PATH
 from greensched_core.watching import Watch
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.signals.grid_signal_controller import (
@@ -162,7 +162,7 @@ async def providers(golden: Callable[[str], bytes]) -> AsyncIterator[ReplayServe
     server.close()
 
 
-PATH = f"{GRID_SIGNALS}/zz"
+PATH = f"{GRID_SIGNALS_PATH}/zz"
 TOKEN = "s3cret-t0ken"
 
 
@@ -204,7 +204,7 @@ class SignalOperator:
     async def create_other(self, **spec: Any) -> str:
         """Create GridSignal yy, which the test deletes, and return its path."""
         await self._create("YY", spec)
-        return f"{GRID_SIGNALS}/yy"
+        return f"{GRID_SIGNALS_PATH}/yy"
 
     async def _create(self, zone: str, spec: dict[str, Any]) -> None:
         body = {
@@ -213,7 +213,7 @@ class SignalOperator:
             "metadata": {"name": zone.lower()},
             "spec": {"zone": zone, **spec},
         }
-        await self.api.create(GRID_SIGNALS, json.dumps(body).encode())
+        await self.api.create(GRID_SIGNALS_PATH, json.dumps(body).encode())
 
     async def object(self) -> dict[str, Any]:
         """Return the current GridSignal zz."""
@@ -238,7 +238,7 @@ class SignalOperator:
         async with http or make_http() as web:
             settings = OperatorSettings(namespace=self.namespace, signal_files=folder)
             controller = make_grid_signal_controller(settings, self.api, clock, self.metrics, web)
-            watch = Watch(self.api, GRID_SIGNALS, decode_grid_signal, controller, WallClock())
+            watch = Watch(self.api, GRID_SIGNALS_PATH, decode_grid_signal, controller, WallClock())
             tasks = [asyncio.create_task(watch.run()), asyncio.create_task(controller.run())]
             try:
                 yield

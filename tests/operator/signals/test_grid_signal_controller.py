@@ -13,13 +13,13 @@ from greensched_core.labels import PROVIDER_SECRET_TYPE
 from greensched_core.signals.chain import GridSignals
 from greensched_core.signals.static import load_static_zones
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_core.signals.watched import GRID_SIGNALS
+from greensched_core.signals.watched import GRID_SIGNALS_PATH
 from greensched_operator.signals.spec import decode_grid_signal
 
 SignalOperator = Any  # the fixture's
 MAPS, UK_HOST = "api.electricitymaps.com", "api.carbonintensity.org.uk"
 NORD_POOL = "dataportal-api.nordpoolgroup.com"
-PATH = f"{GRID_SIGNALS}/zz"
+PATH = f"{GRID_SIGNALS_PATH}/zz"
 TOKEN = "s3cret-t0ken"
 LIVE = [
     {"electricityMaps": {"zone": "DE", "secretRef": {"name": "maps"}}},

@@ -10,14 +10,14 @@ import httpx
 
 from greensched_core.clock import ScaledClock, WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
-from greensched_core.signals.watched import GRID_SIGNALS
+from greensched_core.signals.watched import GRID_SIGNALS_PATH
 from greensched_operator.providers.answers import Answer
 from greensched_operator.signals.grid_signal_controller import GridSignalController
 from greensched_operator.signals.provider_client import ProviderClient
 from greensched_operator.signals.spec import decode_grid_signal
 
 UK_HOST = "api.carbonintensity.org.uk"
-PATH = f"{GRID_SIGNALS}/zz"
+PATH = f"{GRID_SIGNALS_PATH}/zz"
 SignalOperator = Any  # the fixture's
 
 

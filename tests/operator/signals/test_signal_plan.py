@@ -21,7 +21,7 @@ from greensched_operator.providers.uk_carbon_intensity import UkCarbonIntensity
 from greensched_operator.signals.plan import (
     SignalPlan,
     answered,
-    checked,
+    checked_answer,
     failed,
     interval_s,
     replanned,
@@ -156,10 +156,10 @@ def test_an_edit_keeps_what_still_holds_and_drops_what_a_removed_provider_said()
 def test_an_answer_must_tell_about_now(late_s: float, reason: FaultReason | None) -> None:
     given_answer = answer(NOW - HOUR, hours=1)
     if reason is None:
-        assert checked(given_answer, NOW + late_s) is given_answer
+        assert checked_answer(given_answer, NOW + late_s) is given_answer
         return
     with pytest.raises(ProviderFault) as fault:
-        checked(given_answer, NOW + late_s)
+        checked_answer(given_answer, NOW + late_s)
     assert fault.value.reason is reason
 
 
@@ -167,19 +167,19 @@ def test_a_carbon_forecast_of_the_day_before_yesterday_is_too_old_and_a_price_is
     slots = [Interval(NOW, NOW + HOUR, 5.0)]
     made_at = NOW - DAY - 1
     with pytest.raises(ProviderFault, match=r"made the values 24\.0 h ago") as fault:
-        checked(carbon_answer(slots, "a test", observed_at=made_at), NOW)
+        checked_answer(carbon_answer(slots, "a test", observed_at=made_at), NOW)
     assert fault.value.reason is FaultReason.TOO_OLD
     price = price_answer(slots, "a test", "EUR", observed_at=made_at)
-    assert checked(price, NOW) is price
+    assert checked_answer(price, NOW) is price
 
 
 def test_a_gap_now_is_no_data_once_the_value_before_is_an_hour_old() -> None:
     holed = carbon_answer(
         [Interval(NOW, NOW + 60, 5.0), Interval(NOW + 9_000, NOW + 9_900, 6.0)], "a test"
     )
-    assert checked(holed, NOW + 60 + HOUR) is holed
+    assert checked_answer(holed, NOW + 60 + HOUR) is holed
     with pytest.raises(ProviderFault, match="no value for now"):
-        checked(holed, NOW + 61 + HOUR)
+        checked_answer(holed, NOW + 61 + HOUR)
 
 
 @given(

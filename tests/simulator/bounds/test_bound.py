@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_simulator.bounds.bound import least_bill
-from greensched_simulator.bounds.inputs import Signal
+from greensched_simulator.bounds.inputs import SignalName
 from greensched_simulator.bounds.limits import Freedom, latest_ends, limits_of
 from greensched_simulator.policy import policy_named
 from greensched_simulator.results.bound_report import bounded
@@ -20,7 +20,7 @@ from greensched_simulator.world.scenario_loading import parse_scenario
 from greensched_simulator.world.world import World, build_world
 
 HOUR_S = 3600.0
-SIGNALS: tuple[Signal, ...] = ("energy", "carbon", "cost")
+SIGNALS: tuple[SignalName, ...] = ("energy", "carbon", "cost")
 # 100 W when empty, 20 W for each of the first five tenths of load and 40 W for each other one; with
 # half of a request used, a core of ten takes 10 W at least.
 CURVE = [100, 120, 140, 160, 180, 200, 240, 280, 320, 360, 400]
@@ -192,7 +192,7 @@ def drawn(
     )  # fmt: skip
 
 
-def figure(outcome: Outcome, signal: Signal) -> float:
+def figure(outcome: Outcome, signal: SignalName) -> float:
     return {"energy": outcome.energy_j, "carbon": outcome.carbon_g, "cost": outcome.cost}[signal]
 
 
@@ -270,7 +270,7 @@ def test_no_policy_is_below_the_bound_and_preemption_only_lowers_it(
 @pytest.mark.parametrize("signal", ["energy", "carbon", "cost"])
 @settings(max_examples=8)
 @given(st.integers(0, 1000))
-def test_more_nodes_never_make_the_active_part_dearer(signal: Signal, seed: int) -> None:
+def test_more_nodes_never_make_the_active_part_dearer(signal: SignalName, seed: int) -> None:
     # What more nodes take while they idle is another matter: the whole bound rises with it.
     small, large = drawn(seed), drawn(seed, nodes=6)
     ends_s = np.maximum(latest_ends(small), latest_ends(large))

@@ -7,20 +7,25 @@ import pytest
 
 from greensched_policies.billing.accounting import total_bill
 from greensched_simulator.bounds.bound import Bound, least_bill
-from greensched_simulator.bounds.inputs import Signal
+from greensched_simulator.bounds.inputs import SignalName
 from greensched_simulator.bounds.limits import Lives, freedom_of, limits_of, lives_of
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.charges import charge_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import bill_of, simulate
-from greensched_simulator.testing.small_worlds import Row, in_one_piece, make_world, with_outages
+from greensched_simulator.testing.small_worlds import (
+    Fields,
+    in_one_piece,
+    make_world,
+    with_outages,
+)
 from greensched_simulator.world.world import World
 
 HOUR = 3600.0
 # Eight of ten cores draw 80 W above the 100 W of an empty node.
-BIG: Row = {"cpu_cores": 8.0, "runtime_s": 2 * HOUR}
-SAVES: Row = {**BIG, "save_every_s": 900.0}
-REPLICA: Row = {"arrival_s": HOUR, "runtime_s": 2 * HOUR, "leaves_at_s": 3 * HOUR}
+BIG: Fields = {"cpu_cores": 8.0, "runtime_s": 2 * HOUR}
+SAVES: Fields = {**BIG, "save_every_s": 900.0}
+REPLICA: Fields = {"arrival_s": HOUR, "runtime_s": 2 * HOUR, "leaves_at_s": 3 * HOUR}
 DIRTY, CLEAN = [(0.0, 500.0, 50.0)], [(0.0, 100.0, 50.0)]
 CLEAN_DIRTY_CLEAN = [(0.0, 100.0, 50.0), (HOUR, 500.0, 50.0), (2 * HOUR, 100.0, 50.0),
                      (3 * HOUR, 900.0, 50.0)]  # fmt: skip
@@ -30,7 +35,7 @@ def ran(world: World, policy: str = "first-fit") -> Schedule:
     return simulate(world, policy_named(policy))
 
 
-def bound(world: World, signal: Signal, hours: float, *schedules: Schedule) -> Bound:
+def bound(world: World, signal: SignalName, hours: float, *schedules: Schedule) -> Bound:
     return least_bill(world, signal, hours * HOUR, limits_of(world, *schedules))
 
 
@@ -77,7 +82,7 @@ def test_work_that_a_node_loses_is_in_no_bound() -> None:
         pytest.param(SAVES, 0.08 * (100 + 100), id="goes-on-where-it-was-saved"),
     ],
 )
-def test_a_job_stops_in_the_bound_only_if_it_can_go_on_elsewhere(job: Row, grams: float) -> None:
+def test_a_job_stops_in_the_bound_only_if_it_can_go_on_elsewhere(job: Fields, grams: float) -> None:
     """It is clean in the first and in the third hour; a failure lets the job end in the fourth."""
     world = make_world([job], [{}, {}], [CLEAN_DIRTY_CLEAN])
     world = with_outages(world, (0, 1.0 if job is BIG else 0.5, 9.0), (1, 1.75, 2.25))
@@ -176,7 +181,7 @@ def test_a_capped_replica_draws_less_for_as_long() -> None:
 
 
 @pytest.mark.parametrize("row", [REPLICA, {**BIG, "deadline_s": HOUR}], ids=["replica", "job"])
-def test_what_one_policy_never_ran_may_be_left_undone_for_its_charge(row: Row) -> None:
+def test_what_one_policy_never_ran_may_be_left_undone_for_its_charge(row: Fields) -> None:
     """A replica draws less than it is charged; the job could not have ended by its deadline."""
     world = make_world([row])
     never = ran(world, "reject-all")

@@ -24,7 +24,7 @@ from greensched_simulator.runs.outcome import Outcome, outcome_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import (
     bill_of,
-    billed_nodes,
+    billed_nodes_of,
     billed_until_s,
     cost_model,
     simulate,
@@ -145,7 +145,7 @@ def placement_bill(run: Run) -> PlacementBill:
     placed = Placements(ran.node, ran.start_s, ran.end_s, cores, gpus)
     window_s, model = (0.0, run.until_s), cost_model(world)
     return bill_placements(
-        billed_nodes(world), placed, zone_series(world), window_s, model, run.schedule.caps
+        billed_nodes_of(world), placed, zone_series(world), window_s, model, run.schedule.caps
     )
 
 

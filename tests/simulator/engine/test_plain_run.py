@@ -17,7 +17,7 @@ from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.engine.state.recorded import Recorded
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.looking_ahead import empty_plan, forecast_of, looks_ahead
-from greensched_simulator.runs.simulation import estimates_in, planned_jobs, terms_of
+from greensched_simulator.runs.simulation import estimates_in, planned_jobs, run_config_of
 from greensched_simulator.runs.sleep_tables import sleep_table
 from greensched_simulator.testing.random_worlds import random_world
 from greensched_simulator.world.world import World
@@ -42,7 +42,7 @@ def recorded(world: World, name: str, steps_s: Floats, plan: Plan | None = None)
         )
         begins = Given(
             planned_jobs(world, estimates), world.precedence, estimates, cluster,
-            forecast_of(world, in_slots=True), plan, terms_of(world, policy), steps_s,
+            forecast_of(world, in_slots=True), plan, run_config_of(world, policy), steps_s,
             world.outages,
         )  # fmt: skip
         return run(begins, rules_of(policy.when, policy.placing.rule))[0]

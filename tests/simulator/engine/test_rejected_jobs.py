@@ -9,6 +9,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.kernel.starts import Plan
 from greensched_policies.library.grid_table import grid_table
+from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.rules.catalogue import (
     BAD_WHEN_RULES,
     MAY_REJECT,
@@ -27,7 +28,6 @@ from greensched_simulator.policy import (
     policies_named,
     policy_named,
 )
-from greensched_simulator.runs.looking_ahead import SLOT_S
 from greensched_simulator.runs.simulation import bill_of, billed_until_s, cost_model, simulate
 from greensched_simulator.testing.small_worlds import make_world
 from greensched_simulator.world.node_outages import NO_OUTAGES

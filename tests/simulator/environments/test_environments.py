@@ -22,7 +22,7 @@ from greensched_policies.billing.accounting import bill_placements
 from greensched_policies.billing.timelines import Placements
 from greensched_policies.encoding.reward import penalty_of, reward_of, shares_of
 from greensched_simulator.environments.agents import HeadAgents, ZoneAgents
-from greensched_simulator.environments.preparation import HEADS, rules_for
+from greensched_simulator.environments.preparation import HEAD_NAMES, rules_for
 from greensched_simulator.environments.single import GreenSchedEnv
 from greensched_simulator.environments.vector import GreenSchedVectorEnv
 from greensched_simulator.policy import BASELINE, USUAL_CAP, Policy, policy_named
@@ -30,7 +30,7 @@ from greensched_simulator.runs.outcome import outcome_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import (
     bill_of,
-    billed_nodes,
+    billed_nodes_of,
     billed_until_s,
     cost_model,
     simulate,
@@ -108,7 +108,7 @@ def at_random(seed: int) -> Callable[[Any], int]:
     return lambda seen: int(dice.integers(0, seen["mask"].size))
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", HEAD_NAMES)
 @cases
 @FEW
 @given(seed=seeds)
@@ -162,7 +162,7 @@ def test_whoever_takes_what_a_rule_likes_best_of_what_is_seen_gets_its_schedule(
     assert bytes_of(env.schedule()) == bytes_of(simulate(world, policy_named(policy)))
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", HEAD_NAMES)
 @cases
 @FEW
 @given(seed=seeds)
@@ -206,7 +206,7 @@ def test_where_power_rises_evenly_each_job_is_credited_with_its_own_part(
         told.node, told.start_s, told.end_s, jobs.cpu_cores[told.job], jobs.gpus[told.job]
     )
     part = bill_placements(
-        billed_nodes(world), placed, zone_series(world), (0.0, billed_until_s(world, ran)),
+        billed_nodes_of(world), placed, zone_series(world), (0.0, billed_until_s(world, ran)),
         cost_model(world),
     )  # fmt: skip
     deadlines = int(np.isfinite(jobs.deadline_s).sum())
@@ -218,7 +218,7 @@ def test_where_power_rises_evenly_each_job_is_credited_with_its_own_part(
     np.testing.assert_allclose(env.credits(), said, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", HEAD_NAMES)
 @FEW
 @given(seed=seeds, threads=st.integers(1, 3))
 def test_vectorised_and_single_environments_agree(head: Any, seed: int, threads: int) -> None:
@@ -241,7 +241,7 @@ def test_vectorised_and_single_environments_agree(head: Any, seed: int, threads:
     alone.close()
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", HEAD_NAMES)
 def test_the_same_seed_gives_the_same_episode(head: Any) -> None:
     worlds = [random_world(place) for place in range(20, 30)]
 
@@ -259,7 +259,7 @@ def test_the_same_seed_gives_the_same_episode(head: Any) -> None:
     assert len({episode(seed)[1] for seed in range(5)}) > 1
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", HEAD_NAMES)
 @cases
 def test_gymnasium_finds_no_fault(policy: str, kind: str, head: Any) -> None:
     worlds = [random_world(4, kind), random_world(11, kind)]

@@ -28,7 +28,7 @@ from greensched_policies.encoding.observation import (
 from greensched_policies.encoding.power_cap_observation import POWER_CAP_FEATURES, encode_how_fast
 from greensched_policies.encoding.weights import Weights
 from greensched_simulator.environments.agents import HeadAgents
-from greensched_simulator.environments.preparation import HEADS, Head
+from greensched_simulator.environments.preparation import HEAD_NAMES, HeadName
 from greensched_simulator.environments.single import GreenSchedEnv
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.simulation import simulate
@@ -184,9 +184,11 @@ def test_whoever_chooses_by_what_is_seen_as_a_rule_does_gets_its_schedule(
     assert bytes_of(env.schedule()) == bytes_of(ruled)
 
 
-@pytest.mark.parametrize("heads", [HEADS, ("how_fast",), ("where", "how_fast"), ("where", "when")])
+@pytest.mark.parametrize(
+    "heads", [HEAD_NAMES, ("how_fast",), ("where", "how_fast"), ("where", "when")]
+)
 def test_each_head_that_is_named_has_an_agent_that_alone_sees_its_questions(
-    heads: tuple[Head, ...],
+    heads: tuple[HeadName, ...],
 ) -> None:
     env = HeadAgents([random_world(4)], "carbon-time+weighted-cost", heads)
     seen, told = env.reset(seed=0)

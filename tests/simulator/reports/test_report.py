@@ -16,12 +16,12 @@ import pytest
 from greensched_core.errors import BadInput
 from greensched_simulator.policy import policies_named, policy_named
 from greensched_simulator.reports.looks import in_two_lines
-from greensched_simulator.reports.report import write_report
+from greensched_simulator.reports.report import write_run_report
 from greensched_simulator.reports.views import Point, front, views_of
 from greensched_simulator.results.cells import (
     Cell,
     ConfidenceInterval,
-    Row,
+    ResultRow,
     amount,
     change_text,
     count,
@@ -31,8 +31,8 @@ from greensched_simulator.results.cells import (
 from greensched_simulator.results.comparison import (
     CARBON,
     MISSED,
+    confidence_interval,
     difference,
-    interval,
 )
 from greensched_simulator.results.run_folder import FinishedRun, read_run
 from greensched_simulator.results.tables import (
@@ -51,7 +51,7 @@ REJECTING = policy_named("reject-all")
 THREE = {"spread": (0.0, 600.0), "carbon-time": (3600.0, 7200.0), "bin-pack": (0.0, 600.0)}
 
 
-def texts(row: Row) -> list[str]:
+def texts(row: ResultRow) -> list[str]:
     return [cell.text if isinstance(cell, Cell) else cell for cell in row]
 
 
@@ -90,7 +90,7 @@ def test_a_change_is_reported_with_its_interval(
 
 def test_the_interval_is_students_of_the_mean() -> None:
     # t(0.975, 2) = 4.30265; standard deviation 1, standard error 1 / √3.
-    found = interval(np.array([1.0, 2.0, 3.0]))
+    found = confidence_interval(np.array([1.0, 2.0, 3.0]))
     assert found.mean == 2.0
     assert found.high == pytest.approx(2.0 + 4.30265 / math.sqrt(3), abs=1e-5)
     assert found.low == pytest.approx(2.0 - 4.30265 / math.sqrt(3), abs=1e-5)
@@ -158,7 +158,7 @@ def test_plots_show_what_the_rows_tell(finished: Finished) -> None:
 
 
 def page_of(run: FinishedRun) -> str:
-    return write_report(run).read_text(encoding="utf-8")
+    return write_run_report(run).read_text(encoding="utf-8")
 
 
 def without_plotly(page: str) -> str:
@@ -228,7 +228,7 @@ def test_one_policy_is_reported_by_itself(finished: Finished) -> None:
 
 def test_plots_for_papers_are_svg_and_png(finished: Finished) -> None:
     run = finished(THREE, seeds=(1, 2))
-    write_report(run)
+    write_run_report(run)
     for name in ("change", "pareto", "power", "waits"):
         svg = (run.folder / "plots" / f"{name}.svg").read_text(encoding="utf-8")
         assert "<svg" in svg and "</svg>" in svg
@@ -237,27 +237,27 @@ def test_plots_for_papers_are_svg_and_png(finished: Finished) -> None:
 
 def test_plots_have_room_for_all_policies_there_are(finished: Finished) -> None:
     everybody = {policy.name: (0.0, 600.0) for policy in policies_named("all")}
-    write_report(finished(everybody))  # Matplotlib warns, which fails here, where room is short
+    write_run_report(finished(everybody))  # Matplotlib warns, which fails here, where room is short
 
 
 def test_a_report_is_drawn_again_from_a_copy_of_the_folder(
     finished: Finished, tmp_path: Path
 ) -> None:
     run = finished(THREE, seeds=(1, 2))
-    write_report(run)
+    write_run_report(run)
     copy = Path(shutil.copytree(run.folder, tmp_path / "copy"))
     shutil.rmtree(copy / "plots")
     (copy / "report.html").unlink()
-    write_report(read_run(copy))
+    write_run_report(read_run(copy))
     for path in (Path("report.html"), *(Path("plots") / f"waits.{end}" for end in ("svg", "png"))):
         assert (copy / path).read_bytes() == (run.folder / path).read_bytes()
 
 
 def test_a_report_that_could_not_be_drawn_leaves_the_one_there_was(finished: Finished) -> None:
     run = finished(THREE)
-    before = write_report(run).read_bytes()
+    before = write_run_report(run).read_bytes()
     with pytest.raises(ValueError, match="surrogates not allowed"):
-        write_report(dataclasses.replace(run, summary={**run.summary, "scenario": "\udc80"}))
+        write_run_report(dataclasses.replace(run, summary={**run.summary, "scenario": "\udc80"}))
     assert (run.folder / "report.html").read_bytes() == before
     assert not list(run.folder.glob(".report-*"))
 
@@ -266,7 +266,7 @@ def test_a_folder_without_its_rows_is_refused(finished: Finished) -> None:
     run = finished(THREE)
     (run.folder / "jobs.parquet").unlink()
     with pytest.raises(BadInput, match="has no jobs.parquet"):
-        write_report(run)
+        write_run_report(run)
 
 
 def test_rows_that_were_cut_off_are_refused(finished: Finished) -> None:
@@ -277,7 +277,7 @@ def test_rows_that_were_cut_off_are_refused(finished: Finished) -> None:
         match=r"jobs.parquet was changed or is damaged: .* copy the "
         "whole",
     ):
-        write_report(read_run(rows.parent))
+        write_run_report(read_run(rows.parent))
 
 
 def test_what_is_charged_is_reported_only_where_a_job_never_ran(finished: Finished) -> None:

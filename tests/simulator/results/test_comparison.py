@@ -23,8 +23,8 @@ from greensched_simulator.results.comparison import (
     Round,
     captured,
     compare,
+    confidence_interval,
     difference,
-    interval,
     mean_outcome,
     ranked,
 )
@@ -106,13 +106,13 @@ def test_nothing_has_no_percentage() -> None:
 
 
 def test_one_seed_has_no_interval() -> None:
-    found = interval(np.array([3.0]))
+    found = confidence_interval(np.array([3.0]))
     assert found.mean == 3.0
     assert math.isnan(found.low) and math.isnan(found.high)
 
 
 def test_equal_seeds_leave_no_doubt() -> None:
-    assert interval(np.full(4, 3.0)) == (3.0, 3.0, 3.0)
+    assert confidence_interval(np.full(4, 3.0)) == (3.0, 3.0, 3.0)
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: str(figure.name))

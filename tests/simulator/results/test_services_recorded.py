@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from greensched_simulator.policy import policy_named
-from greensched_simulator.reports.report import write_report
-from greensched_simulator.results.cells import Cell, Row
+from greensched_simulator.reports.report import write_run_report
+from greensched_simulator.results.cells import Cell, ResultRow
 from greensched_simulator.results.comparison import Round
 from greensched_simulator.results.recorded_columns import (
     ALWAYS,
@@ -84,7 +84,7 @@ def rows_of(run: FinishedRun, table: str) -> list[dict[str, Any]]:
     return rows
 
 
-def texts(row: Row) -> list[str]:
+def texts(row: ResultRow) -> list[str]:
     return [cell.text if isinstance(cell, Cell) else cell for cell in row]
 
 
@@ -167,7 +167,7 @@ def test_the_folder_is_read_back_and_names_the_log(run: FinishedRun) -> None:
         "carbon-time: web answered 47.51 % of its requests in time, its objective is 90 %"
     )
     assert read_run(run.folder).results == run.results
-    assert "requests" in write_report(run).read_text(encoding="utf-8")
+    assert "requests" in write_run_report(run).read_text(encoding="utf-8")
 
 
 def test_a_policy_tells_requests_beside_deadlines(run: FinishedRun) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from greensched_simulator.policy import policies_named
 from greensched_simulator.reports.views import front, points
-from greensched_simulator.results.cells import Cell, Row
+from greensched_simulator.results.cells import Cell, ResultRow
 from greensched_simulator.results.comparison import (
     CARBON,
     Results,
@@ -54,7 +54,7 @@ def dropped(tmp_path: Path) -> Results:
     return Results((NOW, DROPPING), NOW, seeds, outcomes)
 
 
-def tones(row: Row) -> list[str]:
+def tones(row: ResultRow) -> list[str]:
     return [cell.tone if isinstance(cell, Cell) else "" for cell in row]
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_simulator.policy import policies_named
-from greensched_simulator.reports.report import write_report
-from greensched_simulator.results.cells import Cell, Row
+from greensched_simulator.reports.report import write_run_report
+from greensched_simulator.results.cells import Cell, ResultRow
 from greensched_simulator.results.comparison import CARBON, compare, difference
 from greensched_simulator.results.run_folder import FinishedRun, RecordedRun, RunFolder, read_run
 from greensched_simulator.results.tables import change_rows, done_rows, taken_rows
@@ -45,7 +45,7 @@ short,600,1800,8,1024,0
 """
 
 
-def text(row: Row) -> list[str]:
+def text(row: ResultRow) -> list[str]:
     return [cell.text if isinstance(cell, Cell) else cell for cell in row]
 
 
@@ -97,7 +97,7 @@ def test_a_folder_and_a_report_hold_no_nan(scenario_file: Path) -> None:
     done = run(scenario_file, NOW, PACKED, LATE)
     assert read_run(done.folder).results == done.results
     json.dumps(done.document(), allow_nan=False)
-    page = write_report(done).read_text(encoding="utf-8")
+    page = write_run_report(done).read_text(encoding="utf-8")
     assert "NaN" not in page.split("</script>", 1)[1]
     assert "lowest-slot+spread has no bill with seed 2" in page
 

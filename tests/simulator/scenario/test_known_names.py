@@ -2,7 +2,7 @@
 
 import pytest
 
-from greensched_simulator.scenario.file import Place
+from greensched_simulator.scenario.file import FieldPlace
 from greensched_simulator.scenario.known_names import hint
 
 
@@ -34,12 +34,12 @@ from greensched_simulator.scenario.known_names import hint
         ),
     ],
 )
-def test_an_unknown_name_leads_to_the_names_meant(place: Place, told: str) -> None:
+def test_an_unknown_name_leads_to_the_names_meant(place: FieldPlace, told: str) -> None:
     assert hint(place) == told
 
 
 @pytest.mark.parametrize("place", [("workload", "generatr"), ("generatr",)])
-def test_a_misspelt_name_leads_to_names_like_it(place: Place) -> None:
+def test_a_misspelt_name_leads_to_names_like_it(place: FieldPlace) -> None:
     assert hint(place).startswith(" (close: generator")
 
 

@@ -19,7 +19,7 @@ from greensched_simulator.runs.outcome import Outcome, outcome_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.scenario.model import ScenarioWorkload
-from greensched_simulator.testing.small_worlds import GIB, Row, free_room, make_world
+from greensched_simulator.testing.small_worlds import GIB, Fields, free_room, make_world
 from greensched_simulator.world.elastic_jobs import curves_of, range_of, scaling_of
 from greensched_simulator.world.world import World
 
@@ -30,9 +30,9 @@ CURVE = np.array([1.0, 1.8, 2.2])
 CURVES = np.stack([np.ones(3), CURVE])
 DIRTY_CLEAN = [(0.0, 520.0, 50.0), (SLOT, 200.0, 50.0), (2 * SLOT, 260.0, 50.0),
                (3 * SLOT, 520.0, 50.0)]  # fmt: skip
-JOB: Row = {"runtime_s": 3 * SLOT, "deadline_s": 4 * SLOT, "save_every_s": 0.0, "scaling": 1.0,
-            "cpu_cores": 4.0}  # fmt: skip
-ROOMY: Row = {"cpu_capacity": 99.0}
+JOB: Fields = {"runtime_s": 3 * SLOT, "deadline_s": 4 * SLOT, "save_every_s": 0.0,
+                "scaling": 1.0, "cpu_cores": 4.0}  # fmt: skip
+ROOMY: Fields = {"cpu_capacity": 99.0}
 
 
 def ran(world: World, policy: str) -> Schedule:
@@ -95,7 +95,7 @@ def test_it_begins_with_those_that_find_room_and_takes_more_when_there_is_some()
 
     From then on a second one makes up for what is late in the cheap slots; the rest is for one.
     """
-    other: Row = {"runtime_s": 2.5 * SLOT, "cpu_cores": 4.0}
+    other: Fields = {"runtime_s": 2.5 * SLOT, "cpu_cores": 4.0}
     grid = [(0.0, 10.0, 50.0), (SLOT, 20.0, 50.0), (4 * SLOT, 500.0, 50.0)]
     elastic = {**JOB, "arrival_s": 1.0, "runtime_s": 5 * SLOT, "deadline_s": 6 * SLOT}
     world = make_world([other, elastic], [{"cpu_capacity": 10.0}], [grid], scaling=CURVES)
@@ -192,7 +192,7 @@ def test_the_bound_reckons_with_most_workers_at_once() -> None:
     hour = 4 * SLOT
     grid = [(0.0, 900.0, 50.0), (hour, 100.0, 50.0), (2 * hour, 900.0, 50.0)]
     linear = np.stack([np.ones(3), [1.0, 2.0, 3.0]])
-    job: Row = {**JOB, "runtime_s": 3 * hour, "deadline_s": 5 * hour}
+    job: Fields = {**JOB, "runtime_s": 3 * hour, "deadline_s": 5 * hour}
     world = make_world([job], [ROOMY], [grid], scaling=linear, length_s=5 * hour)
     schedule = ran(world, "carbon-scaler")
     assert sizes(schedule) == [(4.0, 8.0, 3)]
@@ -209,10 +209,10 @@ def test_a_late_job_is_not_started_again_where_that_makes_it_later() -> None:
     """Room comes free for one worker after the other; each start takes ten hours."""
     hour, sizes_up = 4 * SLOT, 16
     curve = np.stack([np.ones(sizes_up), np.arange(1.0, sizes_up + 1) ** 0.95])
-    late: Row = {**JOB, "arrival_s": 1.0, "runtime_s": 12 * hour, "estimate_s": 3 * hour,
+    late: Fields = {**JOB, "arrival_s": 1.0, "runtime_s": 12 * hour, "estimate_s": 3 * hour,
                  "startup_s": 10 * hour, "deadline_s": 2.0, "cpu_cores": 1.0,
                  "memory_bytes": 4 * GIB}  # fmt: skip
-    others: list[Row] = [
+    others: list[Fields] = [
         {"runtime_s": 2.5 * hour * number, "cpu_cores": 0.001, "memory_bytes": 4 * GIB}
         for number in range(1, sizes_up)
     ]
@@ -232,7 +232,7 @@ def outcome(world: World, policy: str, until_s: float) -> Outcome:
 
 
 def test_the_bound_counts_the_startup_of_all_workers_while_that_earns_money() -> None:
-    job: Row = {**JOB, "runtime_s": 3600.0, "startup_s": 1800.0, "deadline_s": 1200.0}
+    job: Fields = {**JOB, "runtime_s": 3600.0, "startup_s": 1800.0, "deadline_s": 1200.0}
     world = make_world([job], [ROOMY], [[(0.0, 100.0, -50.0)]], length_s=7200.0,
                        scaling=np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 3.0]]))  # fmt: skip
     schedule = ran(world, "carbon-scaler")
@@ -245,8 +245,8 @@ def test_the_bound_counts_the_startup_of_all_workers_while_that_earns_money() ->
 
 
 def test_a_quota_of_cores_counts_all_workers() -> None:
-    small: Row = {"runtime_s": 16 * SLOT, "cpu_cores": 1.0}
-    elastic: Row = {**JOB, "arrival_s": 10.0, "runtime_s": 8 * SLOT, "deadline_s": 2 * SLOT,
+    small: Fields = {"runtime_s": 16 * SLOT, "cpu_cores": 1.0}
+    elastic: Fields = {**JOB, "arrival_s": 10.0, "runtime_s": 8 * SLOT, "deadline_s": 2 * SLOT,
                     "cpu_cores": 1.0}  # fmt: skip
     grid = [(0.0, 900.0, 50.0), (40 * SLOT, 10.0, 50.0)]
     world = make_world([small, elastic], [{"cpu_capacity": 12.0}], [grid],

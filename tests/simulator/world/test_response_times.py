@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_policies.costs.cost import Floats
-from greensched_simulator.world.response_times import Times, erlang_c, late_share, least_places
+from greensched_simulator.world.response_times import (
+    Times,
+    erlang_c,
+    late_request_share,
+    least_places,
+)
 
 EXPONENTIAL = Times(0.5, 1.0, 0.5, 1.0)  # mu = 2
 
@@ -16,7 +21,7 @@ EXPONENTIAL = Times(0.5, 1.0, 0.5, 1.0)  # mu = 2
 def late(
     within_s: float, rate_per_s: float, places: float, times: Times, speed: float = 1.0
 ) -> float:
-    found = late_share(within_s, np.array([rate_per_s]), np.array([places]), speed, times)
+    found = late_request_share(within_s, np.array([rate_per_s]), np.array([places]), speed, times)
     return float(found[0])
 
 

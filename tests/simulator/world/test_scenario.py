@@ -18,7 +18,7 @@ from greensched_simulator.world.scenario_loading import (
     Scenario,
     load_scenario,
     parse_scenario,
-    schema,
+    schema_of_scenarios,
 )
 
 ROOT = Path(__file__).parents[3]
@@ -363,7 +363,7 @@ def test_no_content_crashes_the_loader(changes: list[tuple[tuple[Any, ...], Any]
 
 
 def test_every_field_is_documented_in_the_schema() -> None:
-    found = schema()
+    found = schema_of_scenarios()
     json.dumps(found)
     kinds = [found, *found["$defs"].values()]
     undocumented = [
@@ -378,7 +378,7 @@ def test_every_field_is_documented_in_the_schema() -> None:
 
 def test_every_field_of_the_file_stands_in_the_documentation() -> None:
     text = (ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")
-    kinds = [schema(), *schema()["$defs"].values()]
+    kinds = [schema_of_scenarios(), *schema_of_scenarios()["$defs"].values()]
     names = {name for kind in kinds for name in kind.get("properties", {})}
     assert {name for name in names if f"`{name}`" not in text} == set()
 

@@ -33,7 +33,7 @@ from greensched_simulator.runs.outcome import outcome_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.scenario.model import ScenarioWorkload
-from greensched_simulator.testing.small_worlds import GIB, Row, even_links, make_world, with_outages
+from greensched_simulator.testing.small_worlds import Fields, even_links, make_world, with_outages
 from greensched_simulator.world.network import data_of_jobs, links_of
 from greensched_simulator.world.scenario_loading import parse_scenario
 from greensched_simulator.world.world import World
@@ -41,7 +41,7 @@ from greensched_simulator.world.world import World
 pytestmark = pytest.mark.engine
 
 HOUR = 3600.0
-GB = 1e9
+GB, GIB = 1e9, 2.0**30
 RUN_NOW = policy_named("run-now")
 CLEAN, DIRTY = [(0.0, 100.0, 50.0)], [(0.0, 500.0, 50.0)]
 
@@ -56,13 +56,13 @@ def billed(world: World, schedule: Schedule) -> Bill:
     return bill_of(world, schedule, billed_until_s(world, schedule))
 
 
-def reading(gigabytes: float, zone: int, **more: float) -> Row:
+def reading(gigabytes: float, zone: int, **more: float) -> Fields:
     return {"data_bytes": gigabytes * GB, "data_zone": zone, **more}
 
 
 def test_a_job_away_from_its_data_waits_for_it_on_a_node_that_idles() -> None:
     """90 GB at 8 s each, half a second before the first: from the dirty zone into the clean one."""
-    node: Row = {"zone": 0}
+    node: Fields = {"zone": 0}
     world = make_world([reading(90.0, 1)], [node], [CLEAN, DIRTY], links=even_links(latency_s=0.5))
     schedule = ran(world)
     assert schedule.run_segments.placed_s.tolist() == [0.0]
@@ -88,7 +88,7 @@ def test_a_job_away_from_its_data_waits_for_it_on_a_node_that_idles() -> None:
 @pytest.mark.parametrize("job", [
     pytest.param(reading(90.0, 0), id="where-it-lies"), pytest.param({}, id="without-any"),
 ])  # fmt: skip
-def test_nothing_is_brought_within_a_zone(job: Row) -> None:
+def test_nothing_is_brought_within_a_zone(job: Fields) -> None:
     world = make_world([job], [{"zone": 0}], [CLEAN, DIRTY], links=even_links())
     schedule = ran(world)
     assert schedule.start_s.tolist() == [0.0]
@@ -103,7 +103,7 @@ def test_nothing_is_brought_within_a_zone(job: Row) -> None:
 def test_the_where_rule_weighs_what_is_brought_against_what_is_saved(
     gigabytes: float, node: int
 ) -> None:
-    nodes: list[Row] = [{"zone": 0}, {"zone": 1}]
+    nodes: list[Fields] = [{"zone": 0}, {"zone": 1}]
     world = make_world([reading(gigabytes, 1)], nodes, [CLEAN, DIRTY], links=even_links())
     assert ran(world, "least-carbon").node.tolist() == [node]
 
@@ -111,7 +111,7 @@ def test_the_where_rule_weighs_what_is_brought_against_what_is_saved(
 def test_what_is_paid_for_bytes_counts_as_money() -> None:
     """An hour costs 0.0005 more in the dear zone, and each GB 0.02."""
     cheap, dear = [(0.0, 100.0, 50.0)], [(0.0, 100.0, 100.0)]
-    nodes: list[Row] = [{"zone": 0}, {"zone": 1}]
+    nodes: list[Fields] = [{"zone": 0}, {"zone": 1}]
     for gigabytes, node in ((0.02, 0), (0.03, 1)):
         links = even_links(kwh_per_gb=0.0)
         world = make_world([reading(gigabytes, 1)], nodes, [cheap, dear], links=links)
@@ -128,7 +128,7 @@ def test_the_when_rule_waits_for_the_zone_in_which_the_job_will_run(
     far = [(0.0, 500.0, 50.0), (2 * HOUR, 20.0, 50.0), (3 * HOUR, 500.0, 50.0)]
     home = [(0.0, 500.0, 50.0), (4 * HOUR, 50.0, 50.0), (5 * HOUR, 500.0, 50.0)]
     job = reading(gigabytes, 1, deadline_s=8 * HOUR)
-    nodes: list[Row] = [{"zone": 0}, {"zone": 1}]
+    nodes: list[Fields] = [{"zone": 0}, {"zone": 1}]
     world = make_world([job], nodes, [far, home], links=even_links(), length_s=8 * HOUR)
     schedule = ran(world, "lowest-window+least-carbon")
     assert schedule.planned_s.tolist() == [start_h * HOUR]
@@ -158,7 +158,7 @@ def test_a_suspended_job_leaves_its_data_where_it_ran() -> None:
     here = [(0.0, 50.0, 50.0), (HOUR, 900.0, 50.0), (5 * HOUR, 60.0, 50.0), (7 * HOUR, 900.0, 50.0)]
     there = [(0.0, 900.0, 50.0), (5 * HOUR, 55.0, 50.0), (7 * HOUR, 900.0, 50.0)]
     job = reading(1.0, 1, runtime_s=3 * HOUR, save_every_s=0.0, deadline_s=9 * HOUR, cpu_cores=8.0)
-    nodes: list[Row] = [{"zone": 0}, {"zone": 1}]
+    nodes: list[Fields] = [{"zone": 0}, {"zone": 1}]
     links = even_links(s_per_gb=0.0, kwh_per_gb=1e-4, price_per_gb=0.0)
     world = make_world([job], nodes, [here, there], links=links, length_s=9 * HOUR)
     schedule = ran(world, "planned-window+least-carbon+pause-freely")
@@ -182,7 +182,7 @@ def test_what_is_stopped_before_its_data_came_is_billed_for_a_part_and_fetches_i
 
 def test_a_transfer_that_waited_for_its_node_to_wake_is_billed_for_what_came() -> None:
     """Placed at an hour, awake after 300 s, and stopped 100 s later, of 900."""
-    node: Row = {"sleep_w": 5.0, "wake_s": 300.0, "wake_w": 100.0}
+    node: Fields = {"sleep_w": 5.0, "wake_s": 300.0, "wake_w": 100.0}
     job = reading(90.0, 1, arrival_s=HOUR)
     world = make_world([job], [node, node], [CLEAN, DIRTY], links=even_links(s_per_gb=10.0))
     schedule = ran(with_outages(world, (0, 1.0 + 400 / HOUR, 9.0)), "first-fit+sleep-at-once")
@@ -205,7 +205,7 @@ def test_rules_take_another_zones_carbon_where_that_of_the_data_is_not_forecast(
     zones = [CLEAN, DIRTY, [(0.0, 10.0, 50.0)]]
     unknown = [[(0.0, np.nan, 50.0)], *zones[1:]]
     links = np.array([0.0, 8e-9, 1e-6, 0.0])[:, None, None] * (1.0 - np.eye(3))
-    nodes: list[Row] = [{"zone": 1}, {"zone": 2}]
+    nodes: list[Fields] = [{"zone": 1}, {"zone": 2}]
     for size in (0.0, 0.001):
         world = make_world([reading(size, 0)], nodes, zones, forecasts=unknown, links=links)
         assert ran(world, "least-carbon").node.tolist() == [1]
@@ -283,15 +283,15 @@ def test_a_bound_pays_for_data_that_must_be_brought() -> None:
 def test_a_bound_reckons_that_a_gang_that_goes_on_has_all_data_where_it_ran_first() -> None:
     """One worker away at first, two later: one transfer is billed."""
     hours = [(hour * HOUR, 100.0 if hour < 2 or hour >= 4 else 900.0, 50.0) for hour in range(9)]
-    nodes: list[Row] = [
+    nodes: list[Fields] = [
         {"zone": 1, "cpu_capacity": 8.0},
         {"zone": 0, "cpu_capacity": 8.0, "gpu_capacity": 1.0},
         {"zone": 1, "cpu_capacity": 8.0, "memory_capacity": 128 * GIB},
     ]
-    large: Row = {"runtime_s": 2 * HOUR, "cpu_cores": 8.0, "memory_bytes": 100 * GIB}
+    large: Fields = {"runtime_s": 2 * HOUR, "cpu_cores": 8.0, "memory_bytes": 100 * GIB}
     gang = reading(90.0, 0, runtime_s=4 * HOUR, cpu_cores=8.0, workers=2.0, save_every_s=0.0,
                    deadline_s=6 * HOUR)  # fmt: skip
-    last: Row = {"arrival_s": 2 * HOUR, "runtime_s": 4 * HOUR, "cpu_cores": 8.0, "gpus": 1.0}
+    last: Fields = {"arrival_s": 2 * HOUR, "runtime_s": 4 * HOUR, "cpu_cores": 8.0, "gpus": 1.0}
     links = even_links(s_per_gb=0.0)
     world = make_world([large, gang, last], nodes, [hours, hours], links=links, length_s=6 * HOUR)
     schedule = ran(world, "lowest-window+first-fit+pause-freely")
@@ -306,7 +306,7 @@ def test_a_bound_reckons_that_a_gang_that_goes_on_has_all_data_where_it_ran_firs
 
 def test_a_gap_where_data_came_from_is_reported_and_not_at_all_where_no_joule_is_drawn() -> None:
     gap = [(0.0, 100.0, 50.0), (HOUR, np.nan, 50.0)]
-    nodes: list[Row] = [{"zone": 1, "pue": 1.0}]
+    nodes: list[Fields] = [{"zone": 1, "pue": 1.0}]
     job = reading(900.0, 0)
     world = make_world([job], nodes, [gap, DIRTY], links=even_links())
     with pytest.raises(BadInput, match="B, or a zone from which its data came, lacks carbon"):
@@ -394,6 +394,6 @@ def test_kinds_of_data_are_drawn_by_their_shares_and_lie_where_is_said() -> None
 
 
 def test_memory_is_no_data() -> None:
-    job: Row = {"memory_bytes": 32 * GIB, "data_zone": 1}
+    job: Fields = {"memory_bytes": 32 * GIB, "data_zone": 1}
     world = make_world([job], [{}], [CLEAN, DIRTY], links=even_links())
     assert ran(world).start_s.tolist() == [0.0]

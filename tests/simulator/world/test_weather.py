@@ -21,7 +21,7 @@ from greensched_simulator.runs.charges import REJECTION_FACTOR, charge_of
 from greensched_simulator.runs.node_hours import node_hours
 from greensched_simulator.runs.simulation import (
     bill_of,
-    billed_nodes,
+    billed_nodes_of,
     billed_until_s,
     cost_model,
     simulate,
@@ -270,7 +270,7 @@ def test_without_weather_bills_are_the_same_to_the_last_digit(starts_s: list[flo
     placed = Placements(np.zeros(2, np.int64), start_s, start_s + HOUR, np.ones(2), np.zeros(2))
     plain = [series._replace(pue_relative=None) for series in zone_series(world)]
     bills = [
-        bill_schedule(billed_nodes(world), placed, zones, (0.0, 4 * HOUR), cost_model(world))
+        bill_schedule(billed_nodes_of(world), placed, zones, (0.0, 4 * HOUR), cost_model(world))
         for zones in (plain, zone_series(world))
     ]
     for name in vars(bills[0]):

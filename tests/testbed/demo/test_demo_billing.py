@@ -7,19 +7,19 @@ import pytest
 from greensched_core.power.hardware import Gpu
 from greensched_core.testing import make_node
 from greensched_simulator.formats.synthetic_grid import SyntheticSlot
-from greensched_testbed.changes import change_pct, change_text
+from greensched_testbed.changes import change_pct, relative_change_text
 from greensched_testbed.demo.billing import BillAssumptions, BilledPod, bill_run
 from greensched_testbed.demo.results import (
     DemoResult,
     HeldPod,
     Holding,
     ThreeRuns,
-    summary,
+    demo_summary,
 )
 from greensched_testbed.demo.tables import (
     comparison_rows,
+    demo_lever_rows,
     holding_rows,
-    lever_rows,
 )
 
 HOUR_S = 3600.0
@@ -100,7 +100,7 @@ def test_two_runs_with_equal_placements_do_not_differ() -> None:
         bill_run(name, [pod("clean")], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
         for name in ("greensched", "default-scheduler")
     )
-    figures = summary(outcome_of(one, other))
+    figures = demo_summary(outcome_of(one, other))
     assert figures["pods_unplaced"] == 0
     assert {figures[f"{kind}_vs_default_pct"] for kind in ("energy", "cost", "carbon")} == {0.0}
 
@@ -112,10 +112,10 @@ def test_no_saving_is_reported_where_a_run_left_a_pod_out(is_ours: bool) -> None
         bill_run(name, told, NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
         for name, told in zip("xy", reversed(pods) if is_ours else pods, strict=True)
     )
-    figures = summary(outcome_of(ours, default))
+    figures = demo_summary(outcome_of(ours, default))
     assert figures["pods_unplaced"] + figures["default_pods_unplaced"] == 1
     assert {figures[name] for name in figures if name.endswith("_vs_default_pct")} == {None}
-    assert {row[1] for row in lever_rows(outcome_of(ours, default))[2:]} == {"–"}
+    assert {row[1] for row in demo_lever_rows(outcome_of(ours, default))[2:]} == {"–"}
     head, placed, *others = comparison_rows(ours, default)
     assert (head[3], placed[3]) == ("change", "not the same")
     assert {row[3] for row in others} == {"", "–"}
@@ -126,13 +126,13 @@ def test_the_same_pod_without_a_node_in_both_runs_is_no_difference() -> None:
         bill_run(name, [pod("clean"), pod(None)], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
         for name in "xy"
     ]
-    assert summary(outcome_of(*runs))["carbon_vs_default_pct"] == 0.0
+    assert demo_summary(outcome_of(*runs))["carbon_vs_default_pct"] == 0.0
 
 
 def test_the_summary_tells_energy_money_and_carbon_of_both_runs() -> None:
     ours = bill_run("x", [pod("clean")], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
     none = bill_run("y", [pod(None)], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
-    figures = summary(outcome_of(ours, none))
+    figures = demo_summary(outcome_of(ours, none))
     assert figures["energy_active_kwh"] == pytest.approx(0.4)
     assert figures["carbon_active_kg"] == pytest.approx(0.04)
     assert figures["cost_active_eur"] == pytest.approx(0.4 / 1000 * 50.0)
@@ -160,7 +160,7 @@ def test_a_change_is_reported_in_percent_of_the_baseline(
     pytest.param(math.nan, 1.0, "–", id="not-known"),
 ])  # fmt: skip
 def test_a_change_is_written_with_its_sign(ours: float, theirs: float, text: str) -> None:
-    assert change_text(ours, theirs) == text
+    assert relative_change_text(ours, theirs) == text
 
 
 def test_a_run_that_placed_nothing_is_reported_without_nan() -> None:
@@ -168,7 +168,7 @@ def test_a_run_that_placed_nothing_is_reported_without_nan() -> None:
         bill_run(name, [pod(None)], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
         for name in ("greensched", "default-scheduler")
     )
-    told = json.loads(json.dumps(summary(outcome_of(ours, default)), allow_nan=False))
+    told = json.loads(json.dumps(demo_summary(outcome_of(ours, default)), allow_nan=False))
     assert told["pods_unplaced"] == 1
     assert told["wait_mean_s"] is None
     assert "nan" not in str(comparison_rows(ours, default))
@@ -183,10 +183,10 @@ def test_placing_is_reported_against_the_default_and_waiting_against_starting_at
         )
     )  # fmt: skip
     outcome = outcome_of(held, default, at_once)
-    rows = {row[0]: row[1:] for row in lever_rows(outcome)}
+    rows = {row[0]: row[1:] for row in demo_lever_rows(outcome)}
     assert rows["against"] == ("default", "at once", "default")
     assert rows["carbon above idle"] == ("-83.3 %", "-50.0 %", "-91.7 %")
-    figures = summary(outcome)
+    figures = demo_summary(outcome)
     assert figures["at_once_carbon_active_vs_default_pct"] == pytest.approx(-500 / 6)
     assert figures["carbon_active_vs_at_once_pct"] == pytest.approx(-50.0)
     assert figures["carbon_active_vs_default_pct"] == pytest.approx(-550 / 6)

@@ -14,8 +14,8 @@ from greensched_extender.settings import ExtenderSettings
 from greensched_simulator.formats.google_events import CellMachine
 from greensched_simulator.formats.synthetic_grid import SyntheticSlot
 from greensched_testbed.demo.billing import BillAssumptions, BilledPod, bill_run
-from greensched_testbed.demo.report import write_report
-from greensched_testbed.demo.results import HeldPod, Holding, ThreeRuns, summary
+from greensched_testbed.demo.report import write_demo_report
+from greensched_testbed.demo.results import HeldPod, Holding, ThreeRuns, demo_summary
 from greensched_testbed.demo.run import DemoOptions, DemoOutcome, assumed, workload
 
 HOUR_S = 3600.0
@@ -41,14 +41,14 @@ def results() -> ThreeRuns:
 
 @pytest.fixture
 def page(results: ThreeRuns, tmp_path: Path) -> str:
-    write_report(tmp_path / "report.html", results, GRID, [("grid", "synthetic")])
+    write_demo_report(tmp_path / "report.html", results, GRID, [("grid", "synthetic")])
     return (tmp_path / "report.html").read_text()
 
 
 def test_results_are_printed_as_tables_or_as_the_summary(
     results: ThreeRuns, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = DemoOutcome(results, summary(results), Path("report.html"))
+    outcome = DemoOutcome(results, demo_summary(results), Path("report.html"))
     print_outcome(plain_console(), outcome, Output.TABLE)
     assert "by hardware generation" in capsys.readouterr().out
     print_outcome(plain_console(), outcome, Output.JSON)

@@ -8,7 +8,7 @@ from greensched_testbed.end_to_end.clusters import Capabilities, ClusterAccess
 from greensched_testbed.end_to_end.container_use import (
     ContainerReading,
     ContainerUse,
-    limits_of,
+    container_limits,
     read_cadvisor,
     with_limit,
 )
@@ -57,17 +57,17 @@ PODS = {
 
 def test_a_container_that_is_just_starting_has_the_limit_of_its_pod() -> None:
     starting = ContainerReading("check", "check", 1000.0, 0.0, 0.0, 1.0)
-    assert with_limit(starting, limits_of(PODS)).limit_bytes == 64 * 2**20
+    assert with_limit(starting, container_limits(PODS)).limit_bytes == 64 * 2**20
 
 
 def test_what_cadvisor_says_of_a_limit_comes_first() -> None:
     running = ContainerReading("check", "check", 1000.0, 5000.0, 0.0, 1.0)
-    assert with_limit(running, limits_of(PODS)) is running
+    assert with_limit(running, container_limits(PODS)) is running
 
 
 def test_a_container_without_a_limit_has_none() -> None:
     unlimited = ContainerReading("check", "unlimited", 1000.0, 0.0, 0.0, 1.0)
-    assert with_limit(unlimited, limits_of(PODS)).limit_bytes == 0.0
+    assert with_limit(unlimited, container_limits(PODS)).limit_bytes == 0.0
 
 
 KUBECTL = """#!/bin/sh

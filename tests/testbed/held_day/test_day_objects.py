@@ -17,7 +17,7 @@ from greensched_simulator.testing.small_worlds import make_world
 from greensched_simulator.world.scenario_loading import load_scenario
 from greensched_simulator.world.world import build_world
 from greensched_testbed.held_day.day import CRON_RUN, GANG, JOB, POD, Day
-from greensched_testbed.held_day.objects import item_objects, node_groups
+from greensched_testbed.held_day.objects import item_objects, node_groups_of
 from greensched_testbed.nodes import node_object
 from greensched_testbed.operator_processes import FastClock
 from greensched_testbed.replay import TESTBED_RUNTIME
@@ -75,7 +75,7 @@ def test_greensched_reads_each_node_as_the_simulator_has_it(name: str) -> None:
     loaded = load_scenario(SCENARIOS / f"{name}.yaml")
     world = build_world(loaded)
     nodes, curves = world.nodes, world.curve_watts.reshape(-1, CURVE_POINTS)
-    for row, group in enumerate(node_groups(world, loaded.cluster.nodes)):
+    for row, group in enumerate(node_groups_of(world, loaded.cluster.nodes)):
         [name_of] = group.names()
         item = msgspec.convert(node_object(name_of, group, is_ready=True), NodeObject)
         read, faults = NodeReader(PowerCatalogue(), {}).read(item)

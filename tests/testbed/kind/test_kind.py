@@ -13,7 +13,7 @@ import yaml
 
 from greensched_testbed.errors import BuildFailed
 from greensched_testbed.kind import node_image
-from greensched_testbed.kind.layers import LayerEntry, compressed, write_image, write_layer
+from greensched_testbed.kind.layers import LayerEntry, compressed_layer, write_image, write_layer
 from greensched_testbed.kind.runc_without_resource import reduce_files, reduced
 
 OF_THE_TESTBED = re.compile(r"^from greensched_testbed\.(?:\w+\.)*(\w+) import", re.M)
@@ -36,7 +36,9 @@ def test_an_image_names_its_layers_by_what_they_are_unpacked(tmp_path: Path) -> 
         LayerEntry("sh", target="/bin/sh"),
     )
     plain = write_layer(entries, tmp_path / "one.tar")
-    write_image(tmp_path / "image.tar", ["localhost/one:1"], {"User": "0"}, [compressed(plain)])
+    write_image(
+        tmp_path / "image.tar", ["localhost/one:1"], {"User": "0"}, [compressed_layer(plain)]
+    )
     with tarfile.open(tmp_path / "image.tar") as image:
         files = {member.name: image.extractfile(member) for member in image}
         held = {name: file.read() for name, file in files.items() if file is not None}

@@ -9,7 +9,7 @@ import pytest
 
 from greensched_core.ledger_records import Amounts
 from greensched_testbed.stress.amounts import meter_of_all
-from greensched_testbed.stress.files import summary, write_results
+from greensched_testbed.stress.files import benchmark_summary, write_benchmark_results
 from greensched_testbed.stress.ground import GridNow
 from greensched_testbed.stress.job_log import End, JobRun
 from greensched_testbed.stress.play import PlayedSuite
@@ -129,9 +129,9 @@ def test_like_is_compared_with_like() -> None:
 
 def test_the_folder_tells_all_and_has_no_number_for_what_is_not_known(tmp_path: Path) -> None:
     told = outcome(result(DEFAULT, 0, amounts=energy(100.0, None)), result(HELD, 0, (10.0, None)))
-    page = write_results(tmp_path, told)
+    page = write_benchmark_results(tmp_path, told)
     figures = json.loads((tmp_path / "summary.json").read_text())
-    assert figures == json.loads(json.dumps(summary(told)))
+    assert figures == json.loads(json.dumps(benchmark_summary(told)))
     assert (figures["meter"], figures["is_estimated"]) == (None, None)
     assert figures["strategies"]["greensched"]["energy_j"]["mean"] is None
     assert figures["runs"][0]["meters"]["curve"]["cost"] is None

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from greensched_core.metering.cpu_energy import joules_counter
-from greensched_core.metering.energy_pieces import Piece, Point, counter_pieces
+from greensched_core.metering.energy_pieces import EnergyPoint, Piece, counter_pieces
 from greensched_core.metering.meters.meter import (
     BY_NODE,
     NODE_LABELS,
@@ -74,9 +74,9 @@ def node_questions(runs: Sequence[PodRun], step_s: float) -> Iterator[str]:
         )
 
 
-def _by_node(tracks: Sequence[Track]) -> Mapping[str, Sequence[Point]]:
+def _by_node(tracks: Sequence[Track]) -> Mapping[str, Sequence[EnergyPoint]]:
     """Return the longest track of each node, since a kubelet may be scraped twice."""
-    found: dict[str, Sequence[Point]] = defaultdict(tuple)
+    found: dict[str, Sequence[EnergyPoint]] = defaultdict(tuple)
     for track in tracks:
         found[node_named(track.labels)] = max(
             found[node_named(track.labels)], track.points, key=len
@@ -85,7 +85,7 @@ def _by_node(tracks: Sequence[Track]) -> Mapping[str, Sequence[Point]]:
 
 
 def _of_run(
-    run: PodRun, pods: Sequence[Track], nodes: Mapping[str, Sequence[Point]]
+    run: PodRun, pods: Sequence[Track], nodes: Mapping[str, Sequence[EnergyPoint]]
 ) -> list[Piece]:
     if run.node is None or run.node.name not in nodes:
         return []

@@ -42,7 +42,7 @@ from greensched_simulator.engine.execution.workers import (
     throughput_of,
     update_speed,
     workers_of,
-    workload_of,
+    workload_columns_of,
 )
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.choices import NOWHERE
@@ -264,7 +264,9 @@ def running_on(node: int, run: Run) -> WorkloadColumns:
         job = job_at(ends, place)
         for worker in range(workers_of(job, recorded)):
             if node_of(job, worker, recorded) == node:
-                longest_s = max(longest_s, workload_of(job, jobs, recorded, run.terms).runtime_s)
+                longest_s = max(
+                    longest_s, workload_columns_of(job, jobs, recorded, run.terms).runtime_s
+                )
     now, free_cores = columns_of(cluster, node), cluster.cpu_free[node]
     return WorkloadColumns(
         now.cpu_capacity - free_cores, now.memory_capacity - now.memory_free,

@@ -29,7 +29,7 @@ from greensched_simulator.engine.state.progress import (
     PAUSE_AT_S,
     RESTARTS,
     RESUME_AT_S,
-    RESUME_S,
+    RESUME_LEFT_S,
     STOP_S,
     WANTED,
     ask_to_stop,
@@ -116,7 +116,7 @@ def suspend(job: int, now_s: float, run: Run) -> None:
     """Record the run segment of a job that has left its nodes, and queue its resumption."""
     done = run.recorded.progress
     note_run_segments(job, now_s, run)
-    done[LEFT_S, job], done[STOP_S, job] = done[RESUME_S, job], 0.0
+    done[LEFT_S, job], done[STOP_S, job] = done[RESUME_LEFT_S, job], 0.0
     done[RESTARTS, job] += 1.0
     push(run.events.starts, max(done[RESUME_AT_S, job], now_s), job)
 

@@ -69,7 +69,9 @@ def throughput_of(job: int, jobs: JobArrays, recorded: Recorded, terms: RunConfi
 
 
 @inlined
-def workload_of(job: int, jobs: JobArrays, recorded: Recorded, terms: RunConfig) -> WorkloadColumns:
+def workload_columns_of(
+    job: int, jobs: JobArrays, recorded: Recorded, terms: RunConfig
+) -> WorkloadColumns:
     """Return the requests of each worker, as numbers, and its expected remaining runtime."""
     left: Any = expected_left_s(job, jobs, recorded.progress)
     left_s = left / throughput_of(job, jobs, recorded, terms)
@@ -80,7 +82,7 @@ def workload_of(job: int, jobs: JobArrays, recorded: Recorded, terms: RunConfig)
 def new_worker(job: int, now_s: float, run: Run) -> NewWorker:
     """Return a worker of a job that needs a node now."""
     jobs, recorded = run.jobs, run.recorded
-    workload = workload_of(job, jobs, recorded, run.terms)
+    workload = workload_columns_of(job, jobs, recorded, run.terms)
     return NewWorker(workload, data_of(job, jobs, recorded), now_s)
 
 

@@ -8,12 +8,12 @@ from greensched_policies.costs.cost import Integers
 from greensched_policies.kernel.planning import (
     Basis,
     Many,
+    pending_work_of,
     see,
     starts_of,
     stays,
     take,
     take_soonest,
-    work_of,
 )
 from greensched_policies.kernel.starts import SEEN, as_slots
 from greensched_policies.library import functions as rows
@@ -88,7 +88,7 @@ def stays_held(job: int, now_s: float, run: Run, hold: Hold) -> bool:
 
 
 @fast
-def plan_again(now_s: float, is_whole: bool, run: Run, hold: Hold) -> Integers:
+def replan_held(now_s: float, is_whole: bool, run: Run, hold: Hold) -> Integers:
     """Plan held jobs again; return the ones that start now, in their order.
 
     `is_whole`: all of them, else those whose room is gone, and those that could run earlier.
@@ -198,7 +198,7 @@ def _choose(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
     basis, many = basis_of(begin_s, run, hold), many_of(run, hold)
     count = starts_of(basis, many, job)
     columns, zones = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
-    has_carbon = see(basis, many, job, work_of(basis, many, job), columns, zones)
+    has_carbon = see(basis, many, job, pending_work_of(basis, many, job), columns, zones)
     cost = run.rules.when[0](as_slots(columns))[0] if count > 1 else np.zeros(count)
     take(basis, many, job, (columns, zones, has_carbon), cost, hold.found)
     if hold.found[rows.WHY, job] == rows.NO_ZONE:

@@ -6,7 +6,7 @@ from greensched_policies.compiling.compiled import fast
 from greensched_policies.compiling.lending import lent_structure
 from greensched_simulator.arrays.heaps import push
 from greensched_simulator.engine.engine import next_asked
-from greensched_simulator.engine.holding.deciding import holds, let_go, plan_again, stays_held
+from greensched_simulator.engine.holding.deciding import holds, let_go, replan_held, stays_held
 from greensched_simulator.engine.holding.hold import HELD, REPLANS, Hold, HoldTable, empty_hold
 from greensched_simulator.engine.queue.deciding import AGAIN, OVER, WHEN, place_by_rule
 from greensched_simulator.engine.queue.queueing import join
@@ -47,7 +47,7 @@ def _run_lent(run: Run, hold: Hold) -> None:
             return
         if head == AGAIN:
             is_whole = hold.terms.is_whole[hold.counts[REPLANS] - 1] == 1
-            for each in plan_again(now_s, is_whole, run, hold):
+            for each in replan_held(now_s, is_whole, run, hold):
                 _release(each, now_s, run, hold)
             _queue_next_replan(run, hold)
         elif head == WHEN and holds(job, now_s, run, hold):

@@ -37,7 +37,7 @@ def plan_start(job: int, now_s: float, run: Run) -> float:
         run.recorded.planned_s[job] = now_s
         return now_s
     estimates = run.estimates
-    work, latest_s = work_of(job, now_s, run), estimates.latest_start_s[job]
+    work, latest_s = unstarted_job_of(job, now_s, run), estimates.latest_start_s[job]
     chosen = choose_start(run.grid, run.plan, run.terms, run.rules, work, latest_s)
     if chosen.zone == NOWHERE:
         return np.nan
@@ -46,7 +46,7 @@ def plan_start(job: int, now_s: float, run: Run) -> float:
 
 
 @fast
-def work_of(job: int, now_s: float, run: Run) -> UnstartedJob:
+def unstarted_job_of(job: int, now_s: float, run: Run) -> UnstartedJob:
     """Return a job that has just arrived as an `UnstartedJob`."""
     jobs, recorded, estimates = run.jobs, run.recorded, run.estimates
     cores, data = all_cores(job, jobs, recorded), data_of(job, jobs, recorded)

@@ -48,7 +48,7 @@ def join(queue: Queue, job: int) -> None:
 
 
 @fast
-def serve(now_s: float, run: Run) -> int:
+def serve_queue(now_s: float, run: Run) -> int:
     """Start the jobs that the rule and the discipline let start now; all due jobs have joined.
 
     Where agents choose nodes, return the next job that may have one. The caller starts it, or not,
@@ -58,7 +58,7 @@ def serve(now_s: float, run: Run) -> int:
     counts = turns.counts
     if counts[IN_LINE] == 0:
         waiting = queue.jobs[: queue.length[0]]
-        seen = columns_of(waiting, now_s, run.jobs, run.recorded, run.terms)
+        seen = queue_columns_of(waiting, now_s, run.jobs, run.recorded, run.terms)
         line_up(queue, run.rules.order[0](seen)[0])
         if run.terms.discipline == TOGETHER:
             place_together(now_s, turns.line[: counts[IN_LINE]], run)
@@ -173,7 +173,7 @@ def sort(waiting: Integers, priority: Floats) -> None:
 
 
 @fast
-def columns_of(
+def queue_columns_of(
     waiting: Integers, now_s: float, jobs: JobArrays, recorded: Recorded, terms: RunConfig
 ) -> QueueColumns:
     """Return what the order rule sees of the waiting jobs, as one queue."""

@@ -99,7 +99,7 @@ def observe(
     """
     describe(cluster, rows, worker, terms, scratch, shown)
     is_known = fill_mean_magnitudes(scratch.values, rows.size, scratch.mean)
-    make_relative(scratch.values, rows.size, scratch.mean, shown.features)
+    make_features_relative(scratch.values, rows.size, scratch.mean, shown.features)
     fill_context(worker.workload, terms.weights, scratch.mean, rows.size, shown.context)
     if not is_known:
         _leave_out(scratch.mean, shown.features)
@@ -170,7 +170,7 @@ def fill_mean_magnitudes(values: Floats, count: int, mean: Floats) -> bool:
 
 
 @borrowing
-def make_relative(values: Floats, count: int, mean: Floats, features: Singles) -> None:
+def make_features_relative(values: Floats, count: int, mean: Floats, features: Singles) -> None:
     """Divide each row of [8,K] by its mean magnitude, into its place in the features [1,16,K]."""
     for kind in range(mean.size):
         factor, offset = _relative_scale(mean[kind])

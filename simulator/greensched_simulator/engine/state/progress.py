@@ -20,7 +20,7 @@ LEFT_S, SINCE_S = 0, 1  # work left, and the time for which it holds
 WORK_S = 2  # work left at the run segment's begin, without startup
 PAUSE_AT_S = 3  # next planned suspension; infinity: none
 STOP_S = 4  # work left when a job that is being suspended stops; else 0
-RESUME_S = 5  # work left when it resumes, startup included
+RESUME_LEFT_S = 5  # work left when it resumes, startup included
 RESUME_AT_S = 6  # planned time of that
 RESTARTS = 7  # number of suspensions
 FULL_SPEED, SPEED = 8, 9  # of its slowest worker: without power caps, and now
@@ -170,5 +170,5 @@ def ask_to_stop(job: int, throughput: float, jobs: JobArrays, progress: Floats) 
     if stop <= 0.0:
         return False
     progress[STOP_S, job] = stop
-    progress[RESUME_S, job] = work + jobs.startup_s[job]
+    progress[RESUME_LEFT_S, job] = work + jobs.startup_s[job]
     return True

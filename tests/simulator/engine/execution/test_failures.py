@@ -28,14 +28,14 @@ from greensched_simulator.runs.simulation import (
     billed_until_s,
     estimates_in,
     planned_jobs,
+    run_config_of,
     simulate,
-    terms_of,
 )
 from greensched_simulator.runs.sleep_tables import sleep_table
 from greensched_simulator.scenario.cluster import NodeGroup
 from greensched_simulator.testing.small_worlds import (
     GIB,
-    Row,
+    Fields,
     drawn_watts,
     free_room,
     make_world,
@@ -47,7 +47,7 @@ from greensched_simulator.world.world import World
 pytestmark = pytest.mark.engine
 
 HOUR = 3600.0
-BIG: Row = {"cpu_cores": 8.0, "runtime_s": 2 * HOUR}
+BIG: Fields = {"cpu_cores": 8.0, "runtime_s": 2 * HOUR}
 
 
 def ran(world: World, policy: str = "run-now") -> Schedule:
@@ -96,7 +96,7 @@ def test_who_waits_gets_the_room_when_a_node_is_back(queue: str) -> None:
     pytest.param({"save_every_s": 0.4 * HOUR}, 1.2, id="saved-before"),
     pytest.param({"save_every_s": 0.4 * HOUR, "startup_s": 0.1 * HOUR}, 1.2, id="with-a-startup"),
 ])  # fmt: skip
-def test_what_was_saved_is_not_done_again(saves: Row, left_h: float) -> None:
+def test_what_was_saved_is_not_done_again(saves: Fields, left_h: float) -> None:
     """After an hour, of two; with a startup 0.9 h of work are done, of which 0.8 are saved."""
     world = with_outages(make_world([{**BIG, **saves}], [{}, {}]), (0, 1.0, 5.0))
     for policy in ("first-fit", "first-fit+pause-freely"):
@@ -105,8 +105,8 @@ def test_what_was_saved_is_not_done_again(saves: Row, left_h: float) -> None:
 
 
 def test_all_workers_stop_when_the_node_of_one_fails() -> None:
-    gang: Row = {**BIG, "workers": 2.0}
-    small: Row = {"cpu_cores": 5.0, "arrival_s": 0.5 * HOUR}
+    gang: Fields = {**BIG, "workers": 2.0}
+    small: Fields = {"cpu_cores": 5.0, "arrival_s": 0.5 * HOUR}
     world = with_outages(make_world([gang, small], [{}, {}]), (1, 1.0, 4.0))
     schedule = ran(world, "first-fit")
     assert run_segments(schedule) == [
@@ -146,7 +146,12 @@ def test_all_policies_meet_the_same_failures_also_once_their_work_is_done() -> N
 
 
 def test_a_node_that_wakes_for_a_gang_that_fails_sleeps_once_it_is_awake() -> None:
-    gang: Row = {"cpu_cores": 8.0, "workers": 2.0, "runtime_s": 2 * HOUR, "arrival_s": 600.0}
+    gang: Fields = {
+        "cpu_cores": 8.0,
+        "workers": 2.0,
+        "runtime_s": 2 * HOUR,
+        "arrival_s": 600.0,
+    }
     nodes = [{"sleep_w": 10.0, "wake_s": 2 * HOUR, "wake_w": 150.0}] * 2
     world = make_world([{"runtime_s": 900.0}, gang], nodes, length_s=12 * HOUR)
     schedule = ran(with_outages(world, (0, 0.5, 1.0)), "first-fit+sleep-at-once")
@@ -157,12 +162,12 @@ def test_a_node_that_wakes_for_a_gang_that_fails_sleeps_once_it_is_awake() -> No
 
 
 def test_nobody_gets_a_node_that_was_never_to_be_used() -> None:
-    job: Row = {"cpu_cores": 8.0, "runtime_s": 4 * HOUR}
+    job: Fields = {"cpu_cores": 8.0, "runtime_s": 4 * HOUR}
     world = with_outages(make_world([job, job], [{}, {}], length_s=20 * HOUR), (1, 1.0, 1.5))
     assert run_segments(ran(world, "node-0")) == [(0, 0, 0.0, 4.0), (1, 0, 4.0, 8.0)]
 
 
-SAVING: Row = {"cpu_cores": 8.0, "runtime_s": 1.75 * HOUR, "deadline_s": 12 * HOUR,
+SAVING: Fields = {"cpu_cores": 8.0, "runtime_s": 1.75 * HOUR, "deadline_s": 12 * HOUR,
                "save_every_s": 0.0, "save_s": 600.0, "startup_s": 60.0}  # fmt: skip
 WAVES = [(0.0, 50.0, 50.0), (1800.0, 900.0, 50.0), (6 * HOUR, 60.0, 50.0),
          (7.25 * HOUR, 900.0, 50.0)]  # fmt: skip
@@ -177,12 +182,12 @@ WAVES = [(0.0, 50.0, 50.0), (1800.0, 900.0, 50.0), (6 * HOUR, 60.0, 50.0),
                  (1, 1.1, 1.5), id="in-another-zone-than-planned"),
 ])  # fmt: skip
 def test_the_plan_forgets_what_a_job_that_was_stopped_had_planned(
-    jobs: list[Row],
+    jobs: list[Fields],
     grids: list[list[tuple[float, float, float]]],
     policy: str,
     outage: tuple[int, float, float],
 ) -> None:
-    nodes: list[Row] = [{"zone": 0}, {"zone": len(grids) - 1}]
+    nodes: list[Fields] = [{"zone": 0}, {"zone": len(grids) - 1}]
     world = with_outages(make_world(jobs, nodes, grids, length_s=20 * HOUR), outage)
     cores = plan_left_by(world, policy_named(policy)).cores
     assert (cores >= -1e-6).all()
@@ -202,7 +207,7 @@ def plan_left_by(world: World, policy: Policy) -> Plan:
             idle_cluster(world.nodes, node_table(world.nodes), world.jobs.gpus, sleep),
             forecast_of(world, in_slots=True),
             plan,
-            terms_of(world, policy),
+            run_config_of(world, policy),
             np.zeros(0),
             world.outages,
         )

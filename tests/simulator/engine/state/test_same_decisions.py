@@ -46,7 +46,7 @@ from greensched_policies.rules.catalogue import (
     WHERE_RULES,
 )
 from greensched_simulator.arrays.moving import Data
-from greensched_simulator.engine.execution.workers import workload_of
+from greensched_simulator.engine.execution.workers import workload_columns_of
 from greensched_simulator.engine.state import observing
 from greensched_simulator.engine.state.choices import RuleSet, rules_of, score_nodes
 from greensched_simulator.engine.state.cluster import ClusterState
@@ -55,7 +55,7 @@ from greensched_simulator.engine.state.recorded import nothing_recorded
 from greensched_simulator.engine.state.terms import RunConfig
 from greensched_simulator.policy import Policy
 from greensched_simulator.runs.schedule import Schedule
-from greensched_simulator.runs.simulation import simulate, terms_of
+from greensched_simulator.runs.simulation import run_config_of, simulate
 from greensched_simulator.testing.small_worlds import cluster_as, make_world
 from greensched_simulator.world.world import World
 
@@ -344,11 +344,11 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
     table = grid_table(
         grids.starts, grids.times_s, grids.forecast_carbon_g_per_kwh, grids.forecast_price_per_mwh
     )
-    terms = terms_of(world, Policy("run-now", where))
+    terms = run_config_of(world, Policy("run-now", where))
     told = NodeColumns(*view.candidates(rows))
     own = told._replace(curve_class=world.nodes.curve_class[None])  # a view numbers as they come
     cluster = cluster_as(own, world.nodes.zone)
-    workload = workload_of(7, jobs, nothing_recorded(jobs, cluster, terms, False), terms)
+    workload = workload_columns_of(7, jobs, nothing_recorded(jobs, cluster, terms, False), terms)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         worker, every = NewWorker(workload, Data(0.0, 0), now_s), np.arange(rows.size)
