@@ -133,12 +133,10 @@ def test_a_scenario_takes_the_option_of_the_trace_format(scratch: Path) -> None:
 
 
 def test_the_simulator_compiles_the_rules(scratch: Path) -> None:
-    rules = '"least-price", "fewest-watts", "smallest-first", "slowest-in-time", "pause-rarely"'
-    (scratch / "compile_rules.py").write_text(
-        f"from greensched_simulator.engine.state.choices import rules_of\n\nrules_of({rules})\n",
-        encoding="utf-8",
-    )
-    run_in(scratch, *PYTHON, "compile_rules")
+    added = "least-price or fewest-watts or smallest-first or slowest-in-time or pause-rarely"
+    file = "tests/policies/rules/test_rules_compile.py"
+    told = run_in(scratch, *PYTHON, "pytest", "-q", "-p", "no:cacheprovider", file, "-k", added)
+    assert "5 passed" in told
 
 
 def test_malformed_answers_are_given_to_the_provider_without_a_line_in_their_test(

@@ -1,6 +1,6 @@
 """The node of a job: those with room, scored by the policies' own compiled functions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +56,16 @@ class RuleSet(NamedTuple):
     pause: tuple[Callable[[PauseColumns], Floats]]
 
 
+# The rules that the engine calls, by field of RuleSet.
+COMPILED_RULES: dict[str, Mapping[str, Callable[..., Any]]] = {
+    "when": WHEN_RULES | BAD_WHEN_RULES,
+    "where": WHERE_RULES,
+    "order": ORDER_RULES,
+    "cap": CAP_RULES,
+    "pause": PAUSE_RULES,
+}
+
+
 def rules_of(
     when: str,
     where: str,
@@ -63,19 +73,27 @@ def rules_of(
     cap: str = "full-speed",
     pause: str = "run-through",
 ) -> RuleSet:
-    """Return rules of the catalogue, compiled or loaded."""
-    one, double, single = np.ones(TRIED), np.float64, np.float32
+    """Return rules of the catalogue, compiled or loaded; raise BadInput as `callee` does."""
+    named = RuleSet._fields, (when, where, order, cap, pause)
+    return RuleSet(*(compiled_rule(kind, name) for kind, name in zip(*named, strict=True)))
+
+
+def compiled_rule(kind: str, name: str) -> tuple[Callable[..., Any]]:
+    """Return one of COMPILED_RULES, compiled or loaded; raise BadInput as `callee` does."""
+    one, single = np.ones(TRIED), np.float32
     decisions, candidates = TRIED
     features = np.ones((decisions, len(NODE_FEATURES), candidates), single)
     nodes_seen = features.transpose((0, 2, 1))  # neither C nor F order, as in the engine
     context = np.ones((decisions, len(CONTEXT_FEATURES)), single)
-    return RuleSet(
-        callee((WHEN_RULES | BAD_WHEN_RULES)[when], double, SlotColumns._make([one] * 8)),
-        callee(WHERE_RULES[where], single, nodes_seen, context),
-        callee(ORDER_RULES[order], double, QueueColumns._make([one] * 4)),
-        callee(CAP_RULES[cap], double, CapColumns._make([one] * 6)),
-        callee(PAUSE_RULES[pause], double, PauseColumns._make([one] * 3)),
-    )
+    samples: dict[str, tuple[Any, ...]] = {
+        "when": (SlotColumns._make([one] * 8),),
+        "where": (nodes_seen, context),
+        "order": (QueueColumns._make([one] * 4),),
+        "cap": (CapColumns._make([one] * 6),),
+        "pause": (PauseColumns._make([one] * 3),),
+    }
+    returned = single if kind == "where" else np.float64
+    return callee(COMPILED_RULES[kind][name], returned, *samples[kind])
 
 
 def nodes_to_score(nodes: int) -> int:
