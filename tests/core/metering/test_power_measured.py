@@ -15,6 +15,8 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "prometheus"
 TAKEN_AT = 1795000000.123
 NOTHING = b'{"status":"success","data":{"resultType":"vector","result":[]}}'
 ASK_OF = {query: ask for ask, query in queries().items()}
+STORED = {path.stem for path in GOLDEN.glob("*.json")}
+NODE_QUESTIONS = {question for meter in NODE_METERS for question in meter.questions}
 
 Handler = Callable[[httpx.Request], httpx.Response]
 
@@ -49,6 +51,13 @@ async def test_each_meter_gives_watts_of_its_node(node: str, watts: float, sourc
     assert reading.value == pytest.approx(watts)
     assert (reading.unit, reading.source, reading.taken_at) == ("W", source, TAKEN_AT)
     assert not reading.estimated
+
+
+@pytest.mark.parametrize("question", sorted(STORED & NODE_QUESTIONS))
+async def test_each_stored_answer_gives_watts_by_its_meter(question: str) -> None:
+    sources = {it.source.split("+")[0] for it in (await read(replay)).watts.values()}
+    meters = {meter.source for meter in NODE_METERS if question in meter.questions}
+    assert meters & sources, "no node is measured by it: store the answer of a node of its own"
 
 
 async def test_gpus_alone_are_no_node() -> None:
