@@ -10,6 +10,7 @@ import json
 import os
 import re
 import signal
+import sys
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.simulation import simulate
 from greensched_simulator.testing.small_worlds import make_world
+from greensched_testbed.binaries import CONTROL_PLANE, KUEUE, PROMETHEUS, announcement
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.creating import exists
 from greensched_testbed.errors import BuildFailed
@@ -128,6 +130,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 SERVER_MARKERS = ("controlplane", "helm", "kueue", "prometheus", "postgresql")
 LONGEST = {"faults", "demo", "stress"}  # folders of tests that each take half a minute or more
 SERVER_FIXTURES = {"control_plane", "api_access"}
+BUILT_FOR = {
+    "controlplane": CONTROL_PLANE,
+    "helm": CONTROL_PLANE,
+    "kueue": KUEUE,
+    "prometheus": PROMETHEUS,
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -138,6 +146,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for mark in item.iter_markers("finding"):  # into JUnit's file, for `make bench-real`
             item.user_properties.append(("finding", str(mark.args[0])))
     items.sort(key=_turn)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Say that a test first builds a server, which takes minutes; else pytest captures the line."""
+    capture = item.config.pluginmanager.get_plugin("capturemanager")
+    asked = {recipe.title: recipe for marker, recipe in BUILT_FOR.items()
+             if item.get_closest_marker(marker)}  # fmt: skip
+    for recipe in asked.values():
+        if capture is not None and not FOREIGN_KUBECONFIG and announcement(recipe):
+            with capture.global_and_fixture_disabled():
+                print(f"\n{announcement(recipe)}", file=sys.stderr, flush=True)
 
 
 def _turn(item: pytest.Item) -> int:

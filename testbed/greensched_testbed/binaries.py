@@ -226,6 +226,7 @@ def built(recipe: Recipe, cache: Path | None = None) -> Path:
             partial = cache / f"{recipe.key()}.partial"
             shutil.rmtree(partial, ignore_errors=True)  # left by a killed build
             partial.mkdir()
+            LiveLine().say(announcement(recipe, cache))
             _build(recipe, find_go(cache), partial, cache / f"{recipe.key()}.log")
             partial.rename(result)
     return result
@@ -247,7 +248,6 @@ def sole_builder(lock_file: Path, title: str) -> Iterator[None]:
 def _build(recipe: Recipe, go: Path, into: Path, log_file: Path) -> None:
     began = time.monotonic()
     with LiveLine() as line:
-        line.say(_announcement(recipe))
         listed = log_file.with_suffix(".packages")
         # List what the build will compile; this also downloads the modules.
         command: list[str | Path] = [go, "list", "-deps", "-f", _STALE, *recipe.flags, "tool"]
@@ -299,11 +299,15 @@ def _finish(recipe: Recipe, into: Path, log_file: Path) -> None:
         raise BuildFailed(f"go did not build {', '.join(missing)}; the log is {log_file}")
 
 
-def _announcement(recipe: Recipe) -> str:
-    minutes = max(1, math.ceil(recipe.cpu_minutes / (os.cpu_count() or 1)))
+def announcement(recipe: Recipe, cache: Path | None = None) -> str:
+    """Return what to say before the recipe's programs are built; "" if they are already."""
+    if ((cache or default_cache()) / recipe.key()).is_dir():
+        return ""
+    minutes = math.ceil(recipe.cpu_minutes / (os.cpu_count() or 1))
     return (
-        f"{recipe.title}: building {', '.join(recipe.programs)} from source, once: about {minutes} "
-        "minutes on an idle machine (less if Go has compiled parts of them before)"
+        f"{recipe.title}: building {', '.join(recipe.programs)} from source, once: about "
+        f"{f'{minutes} minutes' if minutes > 1 else 'a minute'} on an idle machine (less if Go has "
+        "compiled parts of them before)"
     )
 
 

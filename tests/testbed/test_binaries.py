@@ -11,6 +11,7 @@ from greensched_testbed.binaries import (
     PROMETHEUS,
     RELEASE,
     Recipe,
+    announcement,
     built,
     share_text,
 )
@@ -45,8 +46,9 @@ def test_progress_is_reported(
 ) -> None:
     built(recipe, tmp_path / "cache")
     told = capsys.readouterr().err
-    assert "greeting: building hi from source, once: about 1 minutes" in told
+    assert "greeting: building hi from source, once: about a minute on an idle machine" in told
     assert "greeting: built in" in told
+    assert announcement(recipe, tmp_path / "cache") == "", "nothing is left to build"
 
 
 @pytest.mark.parametrize(("begun", "total", "text"), [
