@@ -17,6 +17,8 @@ from greensched_cli.whole_summaries import WholeSummaries
 from greensched_core.errors import BadInput
 
 if TYPE_CHECKING:
+    from greensched_simulator.formats.workload import Trace
+    from greensched_simulator.scenario.model import Scenario
     from greensched_simulator.world.world import World
 
 app = typer.Typer(
@@ -37,15 +39,16 @@ def check(
     documents = []
     for path in files:
         try:
-            world = build_world(load_scenario(path))
+            scenario = load_scenario(path)
+            world, trace = build_world(scenario), _trace_of(scenario)
         except BadInput as fault:
             where = "" if str(path) in str(fault) else f"{path}: "
             print(f"greensched: {where}{fault}", file=sys.stderr)
             documents.append({"file": str(path), "isSound": False, "fault": str(fault)})
             continue
-        documents.append(_document(path, world))
+        documents.append(_document(path, world, trace))
         if output == Output.TABLE:
-            for line in summary_lines(path, world):
+            for line in summary_lines(path, world, trace):
                 print(line)
     if output != Output.TABLE:
         print_document(documents, output)
@@ -62,7 +65,14 @@ def schema() -> None:
     print(json.dumps(scenario_schema(), indent=2))
 
 
-def _document(path: Path, world: "World") -> dict[str, Any]:
+def _trace_of(scenario: "Scenario") -> "Trace | None":
+    from greensched_simulator.world.job_building import read_trace
+
+    named = scenario.workload.trace
+    return None if named is None else read_trace(named)
+
+
+def _document(path: Path, world: "World", trace: "Trace | None") -> dict[str, Any]:
     from greensched_simulator.world.services import is_replica
 
     return {
@@ -74,12 +84,14 @@ def _document(path: Path, world: "World") -> dict[str, Any]:
         "jobs": int((~is_replica(world.jobs)).sum()),
         "lengthSeconds": world.length_s,
         "seed": world.seed,
+        "trace": trace
+        and {"file": trace.source, "format": trace.format_name, "tasks": len(trace.tasks)},
         "notes": list(world.notes),
     }
 
 
-def summary_lines(path: Path, world: "World") -> Iterator[str]:
-    """Yield the content of a sound scenario, and the notes on it."""
+def summary_lines(path: Path, world: "World", trace: "Trace | None") -> Iterator[str]:
+    """Yield the content of a sound scenario, how its trace was read, and the notes on it."""
     from greensched_core.durations import format_duration
     from greensched_simulator.world.services import is_replica
 
@@ -89,5 +101,8 @@ def summary_lines(path: Path, world: "World") -> Iterator[str]:
         f"{len(world.zones)} {'zone' if len(world.zones) == 1 else 'zones'} ({zones}), "
         f"{jobs:,} jobs in {format_duration(world.length_s)} with seed {world.seed}"
     )
+    if trace is not None:
+        tasks = f"{len(trace.tasks):,} {'task' if len(trace.tasks) == 1 else 'tasks'}"
+        yield f"  {Path(trace.source).name}: {trace.format_name}, {tasks}"
     for note in world.notes:
         yield f"  {note}"

@@ -51,8 +51,9 @@ def load_trace(
     these out and returns them as the trace's `faults`; `skipped_by` names the user's option for
     that in messages.
     """
-    found = _format_of(path).read(path, options)
-    trace = _trace(path, found)
+    form = _format_of(path)
+    found = form.read(path, options)
+    trace = _trace(path, form.name, found)
     if trace.faults and not skip_faulty:
         remedy = f"correct it, or leave out such rows with {skipped_by}"
         raise refusal(path, trace.faults, remedy)
@@ -79,11 +80,12 @@ def _format_of(path: Path) -> TraceFormat:
     return best
 
 
-def _trace(path: Path, found: Found) -> Trace:
+def _trace(path: Path, format_name: str, found: Found) -> Trace:
     arrivals = [task.arrival_s for task in found.tasks]
     if arrivals != sorted(arrivals):
         found.notes["rows were out of order, and are sorted by arrival"] = len(found.tasks)
     faults = [*found.faults]
     tasks = in_order(found.tasks, found.row_of_name, faults)
     counted = (f"{count} tasks: {note}" for note, count in found.notes.items())
-    return Trace(tuple(tasks), str(path), (*found.remarks, *counted), tuple(faults))
+    notes = (*found.remarks, *counted)
+    return Trace(tuple(tasks), str(path), notes, tuple(faults), format_name)

@@ -11,7 +11,7 @@ class Task:
     """One task of a trace; each of its workers becomes one pod."""
 
     name: str
-    arrival_s: float  # since the start of the trace
+    arrival_s: float  # from any fixed moment, such as 1970; the first arrival counts as 0
     runtime_s: float  # on a reference node
     cpu_cores: float  # of each worker, as all its requests
     memory_bytes: float
@@ -21,7 +21,7 @@ class Task:
     estimate_s: float | None = None  # runtime expected by its owner; None: not given
     workers: int = 1  # running at the same time
     after: tuple[str, ...] = ()  # names of the tasks that it waits for
-    deadline_s: float | None = None  # since the start of the trace; None: not given
+    deadline_s: float | None = None  # on the clock of arrival_s; None: not given
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class Trace:
     source: str
     notes: tuple[str, ...] = ()  # assumptions and roundings, each a sentence
     faults: tuple[RowFault, ...] = ()  # rows left out
+    format_name: str = ""  # of the file; empty: not read from one
 
     @property
     def span_s(self) -> float:

@@ -16,6 +16,21 @@ def test_sound_scenarios_are_summed_up_in_a_line_each(greensched: Run) -> None:
     assert "20 nodes in 2 zones (HYDRO, COAL)" in second and "jobs in 2d with seed 1" in second
 
 
+def test_a_scenario_tells_the_format_of_its_trace(greensched: Run, tmp_path: Path) -> None:
+    file, text = tmp_path / "traced.yaml", Path(SOUND[1]).read_text()
+    generator = text[text.index("  generator:") : text.index("  slack:")]
+    traced = text.replace(generator, "  trace: {file: jobs.csv}\n").replace("  load: 0.4\n", "")
+    file.write_text(traced)
+    (tmp_path / "jobs.csv").write_text("name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus\n"
+                                       "a,1700000000,60,4,1024,0\n")  # fmt: skip
+    told = greensched("scenario", "check", str(file)).stdout
+    assert "\n  jobs.csv: plain CSV, 1 task\n" in told
+    (found,) = json.loads(greensched("scenario", "check", str(file), "-o", "json").stdout)
+    assert found["trace"] == {
+        "file": str(tmp_path / "jobs.csv"), "format": "plain CSV", "tasks": 1
+    }  # fmt: skip
+
+
 def test_all_faults_of_all_files_are_reported_with_their_lines(
     greensched: Run, tmp_path: Path
 ) -> None:
