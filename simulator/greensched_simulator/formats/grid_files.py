@@ -6,7 +6,6 @@ is repaired: faults are reported by row, and missing hours are NaN.
 
 import math
 from collections import Counter
-from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -107,17 +106,8 @@ def _read(path: Path, column: WantedColumn, changed_ns: int, size: int) -> Serie
 
 
 def _time_s(row: Row, column: WantedColumn) -> float:
-    text = row.text(column.time)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        row.fault(f"{column.time} {text!r} is not a time such as 2023-06-01T00:00:00Z")
-        return math.nan
-    if moment.tzinfo is None:
-        if not (column.is_utc or column.time.lower().endswith("utc")):
-            row.fault(f"{column.time} {text} has no time zone; if it is UTC, say time_zone: UTC")
-        moment = moment.replace(tzinfo=UTC)
-    return moment.timestamp()
+    is_utc = column.is_utc or column.time.lower().endswith("utc")
+    return row.moment(column.time, is_utc=is_utc, remedy="if it is UTC, say time_zone: UTC")
 
 
 def _value(row: Row, column: WantedColumn, gaps: list[RowFault]) -> float:

@@ -110,7 +110,7 @@ def _second(row: Row) -> float:
 
 
 def _moment(row: Row) -> float:
-    """Return the seconds of a UTC time such as 2023-11-16 18:17:03.9799600."""
+    """Return the seconds of a UTC time such as 2023-11-16 18:17:03.9799600, to its last digit."""
     text = row.text("TIMESTAMP")
     whole, _, part = text.partition(".")
     try:

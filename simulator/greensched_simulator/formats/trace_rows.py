@@ -8,6 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TextIO
@@ -81,6 +82,23 @@ class Row:
         if value != int(value):
             self.fault(f"{column} is {value:g}, not a whole number")
         return int(value)
+
+    def moment(self, column: str, *, is_utc: bool = False, remedy: str = "") -> float:
+        """Return a cell's ISO 8601 time in epoch seconds; otherwise note a fault and return NaN.
+
+        A time without a zone is a fault, with the remedy, unless it `is_utc`.
+        """
+        text = self.text(column)
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            self.fault(f"{column} {text!r} is not a time such as 2023-06-01T00:00:00Z")
+            return math.nan
+        if moment.tzinfo is None:
+            if not is_utc:
+                self.fault(f"{column} {text} has no time zone{remedy and f'; {remedy}'}")
+            moment = moment.replace(tzinfo=UTC)
+        return moment.timestamp()
 
     def names(self, column: str) -> tuple[str, ...]:
         """Return the names in a cell, separated by `|`."""
