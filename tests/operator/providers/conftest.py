@@ -1,7 +1,5 @@
 """Conversations with providers, with replies written by hand."""
 
-from collections.abc import Callable
-
 import pytest
 
 from greensched_operator.providers.answers import (
@@ -11,8 +9,7 @@ from greensched_operator.providers.answers import (
     Reply,
     Request,
 )
-
-Talk = Callable[..., tuple[Answer, list[Request]]]
+from tests.operator.providers.fixture_types import Talk
 
 
 @pytest.fixture(scope="session")

@@ -2,26 +2,22 @@
 
 import base64
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from greensched_operator.providers import uk_carbon_intensity, watttime
 from greensched_operator.providers.answers import (
-    Answer,
     FaultReason,
     ProviderFault,
     Reply,
-    Request,
 )
 from greensched_operator.providers.electricity_maps import ElectricityMaps
 from greensched_operator.providers.secret_keys import LoginRef, SecretKey, TokenRef
 from greensched_operator.providers.uk_carbon_intensity import UkCarbonIntensity
 from greensched_operator.providers.watttime import WattTime
+from tests.operator.providers.fixture_types import Golden, Talk
 
-Golden = Callable[[str], bytes]
-Talk = Callable[..., tuple[Answer, list[Request]]]
 MAPS = ElectricityMaps("DE", TokenRef("maps"))
 WATTTIME = WattTime("CAISO_NORTH", LoginRef("watttime"))
 NOON = 1_768_824_000.0  # 2026-01-19T12:00:00Z

@@ -1,6 +1,6 @@
 """What users bring themselves: JSON endpoints, CSV and Parquet files, the static table."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,14 @@ from greensched_operator.providers.answers import (
     FaultReason,
     ProviderFault,
     Reply,
-    Request,
 )
 from greensched_operator.providers.catalogue import NAMES, PROVIDERS, parse_provider
 from greensched_operator.providers.file import File
 from greensched_operator.providers.json_endpoint import JsonEndpoint
 from greensched_operator.providers.secret_keys import TokenRef
 from greensched_operator.providers.static import Static
+from tests.operator.providers.fixture_types import Golden, Talk
 
-Golden = Callable[[str], bytes]
-Talk = Callable[..., tuple[Answer, list[Request]]]
 URL = "https://example.test/x"
 LISTS = JsonEndpoint(URL, "unix_seconds", "price", currency="EUR")
 SLOTS = JsonEndpoint(URL, "timestamp", "value", slots="0.forecastData", observed_at="0.generatedAt")

@@ -1,7 +1,5 @@
 """ENTSO-E, Nord Pool, CAISO OASIS and the tariff: prices, days of 23 hours, and refusals."""
 
-from collections.abc import Callable
-
 import pytest
 
 from greensched_core.signals.timestamps import parse_timestamp
@@ -11,16 +9,14 @@ from greensched_operator.providers.answers import (
     FaultReason,
     ProviderFault,
     Reply,
-    Request,
 )
 from greensched_operator.providers.caiso_oasis import CaisoOasis
 from greensched_operator.providers.entsoe import Entsoe
 from greensched_operator.providers.nord_pool import NordPool
 from greensched_operator.providers.secret_keys import TokenRef
 from greensched_operator.providers.tariff import Tariff, TariffPeriod, compute
+from tests.operator.providers.fixture_types import Golden, Talk
 
-Golden = Callable[[str], bytes]
-Talk = Callable[..., tuple[Answer, list[Request]]]
 NODE = "TH_NP15_GEN-APND"
 HOUR = 3_600.0
 
