@@ -131,8 +131,13 @@ async def wait_until_ready(
                 if node.is_ready():
                     awaited.discard(node.metadata.name)
         if awaited and time.monotonic() > deadline:
-            some = ", ".join(sorted(awaited)[:5])
-            raise NotReady(f"{len(awaited)} nodes are not Ready after {timeout_s:.0f} s: {some}")
+            first, *others = sorted(awaited)
+            named = ", ".join([first, *others[:4]])
+            more = f" and {len(others) - 4} more" if len(others) > 4 else ""
+            raise NotReady(
+                f"{len(awaited)} nodes are not Ready after {timeout_s:.0f} s: {named}{more}; "
+                f"`kubectl describe node {first}` shows why"
+            )
         if awaited:
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 1.5, _LONGEST_POLL_S)

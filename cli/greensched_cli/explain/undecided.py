@@ -131,7 +131,10 @@ async def _looked_up(access: ApiAccess, namespace: str, name: str) -> PodSeen | 
     try:
         return _seen(msgspec.json.decode(raw, type=_Pod), WallClock().now())
     except (msgspec.MsgspecError, UnicodeDecodeError) as fault:  # a proxy's page, say
-        raise ApiUnavailable(f"pod {namespace}/{name}: the answer is not a pod: {fault}") from fault
+        raise ApiUnavailable(
+            f"pod {namespace}/{name}: the answer is not a pod ({fault}). A proxy may have answered "
+            "instead of the API server: check `server` of the cluster in your kubeconfig"
+        ) from fault
 
 
 def about(pod: PodSeen | NoPod, name: str, install_namespace: str | None, was_asked: bool) -> str:

@@ -12,7 +12,7 @@ from greensched_simulator.runs.machine_code import is_cached
 
 _SENTENCE = (
     "The simulator compiles its engine now, once: this takes a minute or two. "
-    "Each rule follows when it first runs, in some seconds."
+    "Each rule is compiled when it is first used, which takes some seconds more."
 )
 _LOOK_EVERY_S, _PLAIN_EVERY_S = 0.5, 20.0
 

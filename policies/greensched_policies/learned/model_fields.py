@@ -53,8 +53,9 @@ class BundleFields:
                 "and '.'",
             ),
         ),
-        "The ConfigMap in the operator's namespace with the bundle. A model runs within the "
-        "operator, so only users who may write in that namespace can add one.",
+        "Name of the ConfigMap with the model's bundle (`card.json` and ONNX graphs). It must be "
+        "in the operator's namespace: a model runs inside the operator, so only users who may "
+        "write there may add one.",
         needed="configMapName is missing",
     )
 

@@ -27,10 +27,11 @@ def without_bill(done: Round) -> Iterator[str]:
     for policy, outcome in zip(done.policies, done.outcomes, strict=True):
         if not outcome.is_billed:
             yield (
-                f"{policy.label} has no bill with seed {done.world.seed}: its last job ends after "
-                f"{outcome.billed_alone_s / SECONDS_PER_HOUR:.1f} h, and a grid lacks data for a "
-                f"part of that. The others are billed without it, for "
-                f"{done.billed_s / SECONDS_PER_HOUR:.1f} h. Give longer files, or a shorter length"
+                f"{policy.label} is not billed with seed {done.world.seed}: its last job ends "
+                f"after {outcome.billed_alone_s / SECONDS_PER_HOUR:.1f} h, and a grid has no data "
+                f"for a part of that time. The other policies are billed over "
+                f"{done.billed_s / SECONDS_PER_HOUR:.1f} h. Give the scenario longer grid "
+                "files, or a shorter `length`"
             )
 
 

@@ -144,34 +144,40 @@ class Generator(ScenarioPart):
     cpu_cores: list[Cores] = Field(
         default=[1.0, 2.0, 2.0, 4.0, 4.0, 8.0],
         min_length=1,
-        description="CPU cores of a job, each value equally likely; for jobs with GPUs, per GPU.",
+        description="Possible numbers of CPU cores of a job (with GPUs: per GPU); one is drawn for "
+        "each, all equally likely.",
     )
     memory_per_core: list[Bytes] = Field(
         default=[2 * 2.0**30, 4 * 2.0**30, 4 * 2.0**30, 8 * 2.0**30],
         min_length=1,
-        description="Memory per CPU core, each value equally likely.",
+        description="Possible sizes of memory per CPU core; one is drawn for each job, all equally "
+        "likely.",
     )
     gpu_share: float = Field(default=0.0, ge=0, le=1, description="Share of jobs with GPUs.")
     gpus: list[Annotated[float, Field(gt=0, le=64), AfterValidator(_gpus)]] = Field(
         default=[1, 1, 1, 1, 2, 4],
         min_length=1,
-        description="GPUs of a job that uses GPUs, each value equally likely; less than 1 is a "
-        "part of one GPU.",
+        description="Possible numbers of GPUs of a job that uses GPUs; one is drawn for each, all "
+        "equally likely. Less than 1 is a part of one GPU.",
     )
     workers: list[Annotated[int, Field(ge=1, le=10_000)]] = Field(
         default=[1],
         min_length=1,
-        description="Workers of a job, each value equally likely. All run at the same time, and "
-        "each requests what the job requests.",
+        description="Possible numbers of workers of a job; one is drawn for each, all equally "
+        "likely. All workers run at the same time, and each requests what the job requests.",
     )
     stages: list[Annotated[int, Field(ge=1, le=1000)]] = Field(
         default=[1],
         min_length=1,
-        description="Stages of a job, each value equally likely. A stage begins when the "
-        "previous one has ended completely; a job of several stages counts as several jobs.",
+        description="Possible numbers of stages of a job; one is drawn for each, all equally "
+        "likely. A stage begins when all tasks of the previous one have ended. Each task counts "
+        "as a job.",
     )
     stage_tasks: list[Annotated[int, Field(ge=1, le=1000)]] = Field(
-        default=[1], min_length=1, description="Tasks of a stage, each value equally likely."
+        default=[1],
+        min_length=1,
+        description="Possible numbers of tasks in a stage; one is drawn for each, all equally "
+        "likely.",
     )
 
 

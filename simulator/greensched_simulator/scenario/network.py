@@ -16,7 +16,8 @@ class DataKind(ScenarioPart):
 
     size: list[Annotated[Bytes, Field(gt=0, le=1e15)]] = Field(
         min_length=1,
-        description="Sizes of the data that each worker reads; each is equally likely.",
+        description="Possible sizes of the data that each worker reads; one is drawn for each job, "
+        "all equally likely.",
     )
     zones: list[str] = Field(
         default=[],

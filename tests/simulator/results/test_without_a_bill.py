@@ -77,11 +77,11 @@ def test_the_others_are_billed_as_if_it_were_not_there_and_it_is_named(scenario_
     assert (late.jobs_done, late.is_billed) == (2, False)
     assert late.billed_alone_s > 12 * HOUR
     assert math.isnan(late.carbon_g) and math.isnan(late.energy_j) and math.isnan(late.cost)
-    notes = [note for note in with_it.summary["notes"] if "no bill" in note]
-    assert [note[:47] for note in notes] == [
-        f"lowest-slot+spread has no bill with seed {seed}: its" for seed in (1, 2)
+    notes = [note for note in with_it.summary["notes"] if "not billed" in note]
+    assert [note[:49] for note in notes] == [
+        f"lowest-slot+spread is not billed with seed {seed}: its" for seed in (1, 2)
     ]
-    assert "for 4.0 h. Give longer files, or a shorter length" in notes[0]
+    assert "over 4.0 h. Give the scenario longer grid files, or a shorter `length`" in notes[0]
 
 
 def test_its_work_and_waits_are_shown_and_its_bill_is_a_dash(scenario_file: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_folder_and_a_report_hold_no_nan(scenario_file: Path) -> None:
     json.dumps(done.document(), allow_nan=False)
     page = write_run_report(done).read_text(encoding="utf-8")
     assert "NaN" not in page.split("</script>", 1)[1]
-    assert "lowest-slot+spread has no bill with seed 2" in page
+    assert "lowest-slot+spread is not billed with seed 2" in page
 
 
 def test_with_the_baseline_without_a_bill_the_others_still_have_theirs(scenario_file: Path) -> None:
