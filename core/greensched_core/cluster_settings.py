@@ -34,7 +34,9 @@ class ClusterSettings(ComponentSettings):
     component: ClassVar[str] = "greensched"  # the source of its events
 
     kubeconfig: OptionalPath = Field(
-        default=None, description="Kubeconfig of the API server; empty: in the cluster."
+        default=None,
+        description="Kubeconfig of the API server. Empty: the process is in the cluster and uses "
+        "serviceaccount_dir.",
     )
     serviceaccount_dir: Path = Field(
         default=SERVICE_ACCOUNT_DIR,
@@ -42,8 +44,8 @@ class ClusterSettings(ComponentSettings):
     )
     pod_name: str = Field(
         default="",
-        description="This process's pod. If the process is not ready within 30 seconds, an event "
-        "on it says why; empty: only the log does.",
+        description="Name of this process's pod. If the process is not ready within 30 seconds, an "
+        "event on the pod says why. If this is empty, only the log says so.",
     )
     pod_namespace: str = Field(default="", description="The namespace of that pod.")
     pod_uid: str = Field(default="", description="The UID of that pod.")
@@ -54,8 +56,8 @@ class ClusterSettings(ComponentSettings):
     )
     utilisation_ratio: Share = Field(
         default=0.5,
-        description="CPU used per CPU requested, if not measured. Clusters use about half of what "
-        "is requested.",
+        description="Share of the requested CPU that counts as used, if it is not measured. "
+        "Clusters use about half of what is requested.",
     )
     gpu_ratio: Share = Field(
         default=0.6,
@@ -70,8 +72,8 @@ class ClusterSettings(ComponentSettings):
     )
     static_zones_file: OptionalPath = Field(
         default=None,
-        description="TOML table of carbon and price by zone, the last step of the fallback; empty: "
-        "the shipped one.",
+        description="TOML table of carbon and price by zone, used where nothing newer is known. "
+        "Empty: the shipped table.",
     )
     currency: str = Field(
         default="EUR", pattern=CURRENCY, description="Currency of all prices and costs (ISO 4217)."

@@ -51,8 +51,8 @@ class NodeReader:
             if mapped:
                 return mapped
         faults.append(
-            f"grid zone unknown: set the label {labels.GRID_ZONE}, or map "
-            f"{labels.TOPOLOGY_ZONE} or -region by the setting zone_map"
+            f"grid zone unknown: set the label {labels.GRID_ZONE}, or map the value of "
+            f"{labels.TOPOLOGY_ZONE} or {labels.TOPOLOGY_REGION} to one by the setting zone_map"
         )
         return ""
 

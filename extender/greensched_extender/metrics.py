@@ -167,7 +167,8 @@ class ExtenderMetrics:
         )
         self.watch_lists = self._counter(
             "watch_lists",
-            "Full lists read; each after the first means that the watch started again.",
+            "Times that all objects were listed; each after the first means that the watch had to "
+            "start again.",
             "resource",
         )
         self.watch_synced = self._gauge(

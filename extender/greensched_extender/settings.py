@@ -87,7 +87,8 @@ class ExtenderSettings(ClusterSettings):
     )
     empty_nodes_sleep: bool = Field(
         default=False,
-        description="Empty nodes sleep or are removed, so that idle watts count as well.",
+        description="Whether empty nodes sleep or are removed. The first pod on such a node then "
+        "pays its idle watts as well.",
     )
     prometheus_interval_s: Positive = Field(
         default=15.0,
@@ -102,11 +103,13 @@ class ExtenderSettings(ClusterSettings):
     max_body_bytes: int = Field(
         default=32 * MIB,
         ge=1024,
-        description="Bytes of the largest request that is read; 100,000 names are about 4 MB.",
+        description="Largest request that is read, in bytes. One with 100,000 names of nodes has "
+        "about 4 MB.",
     )
     snapshot_max_age_s: Positive = Field(
         default=120.0,
-        description="Seconds without a live watch after which answers abstain: 0 for every node.",
+        description="Seconds without a live watch after which every node gets 0, so that the "
+        "scheduler's own scores decide.",
     )
     decisions_max_bytes: int = Field(
         default=32 * MIB,

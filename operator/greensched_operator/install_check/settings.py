@@ -17,7 +17,8 @@ class InstallCheckSettings(ComponentSettings):
     )
     namespace: str = Field(
         default="greensched-check",
-        description="Namespace for the check's own Jobs and pods; a GreenPolicy enforces in it.",
+        description="Namespace for the check's own Jobs and pods, with a GreenPolicy of mode "
+        "enforce.",
     )
     image: str = Field(
         default="localhost/greensched-operator", description="Image of these Jobs and pods."

@@ -136,8 +136,8 @@ class GreenPolicy:
     weights: Weights = custom_field(
         "weights",
         WEIGHTS,
-        "Weights in the choice of a start, and of a node; only their ratio matters, and at least "
-        "one must be above zero.",
+        "What counts how much when a start and a node are chosen. Only the ratio of the weights "
+        "matters; at least one must be above zero.",
         default={},
     )
     default_delay_s: float | None = custom_field(
@@ -183,7 +183,7 @@ class GreenPolicy:
     start_delay_s: float = custom_field(
         "startDelay",
         duration(),
-        "Time that is kept for scheduling, pulling images and starting, before the runtime.",
+        "Time that the plan keeps before the runtime, for scheduling, pulling images and starting.",
         default="5m",
     )
     waits_for_room: bool = custom_field(

@@ -84,14 +84,14 @@ class CheckpointFields:
     every_s: float | None = custom_field(
         "every",
         duration("every must be above zero"),
-        "Work is saved after every such time of running.",
+        "The work is saved each time it has run for this long.",
         unset=None,
         absent="never",
     )
     at_s: tuple[float, ...] = custom_field(
         "at",
         many(duration("a checkpoint must be above 0s"), 100, as_read, unit="durations"),
-        "Durations of work after which it is saved once.",
+        "Durations of work, counted from its beginning; it is saved once after each.",
         unset=(),
         absent="never",
     )
@@ -121,8 +121,8 @@ class ProfileFields:
     resume: tuple[PhaseFields, ...] | None = custom_field(
         "resume",
         _PHASES,
-        "Phases before the work of a resumed run, with the fields of `startup`; if empty, resuming "
-        "is free.",
+        "Phases that a resumed run goes through before it works on, with the fields of `startup`. "
+        "If the list is empty, resuming takes neither time nor energy.",
         unset=None,
         absent="`startup`",
     )

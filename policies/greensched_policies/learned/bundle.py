@@ -171,7 +171,7 @@ def _check_contents(graph: bytes, head: HeadCard, path: Path) -> None:
     if facts.has_subgraphs:
         faults.append("it has subgraphs or functions (If, Loop, Scan); inline them")
     if facts.domains:
-        faults.append(f"it needs operators of {sorted(facts.domains)}; use ONNX's own")
+        faults.append(f"it uses operators of {sorted(facts.domains)}; only ONNX's own are allowed")
     if facts.unknown_operators:
         faults.append(f"operators {facts.unknown_operators} are not allowed")
     if facts.incomplete:

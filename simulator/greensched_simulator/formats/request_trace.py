@@ -72,7 +72,9 @@ def _read(path: Path, skip_faulty: bool, changed_ns: int, size: int) -> RequestL
     given = [column for column in TOKEN_COLUMNS if column in table.header]
     if len(given) == 1:
         (absent,) = set(TOKEN_COLUMNS) - set(given)
-        raise BadInput(f"{path} has a column {given[0]} only: add {absent}, or remove it")
+        raise BadInput(
+            f"{path} has a column {given[0]} but no {absent}: add it, or remove {given[0]}"
+        )
     tokens = AZURE_COLUMNS[1:] if is_azure else tuple(given)
     parse = _moment if is_azure else _second
     kept: list[tuple[float, ...]] = []

@@ -41,7 +41,7 @@ class PhasedJob:
         if not self.work:
             raise ValueError("a job without a work phase does nothing")
         if any(phase.is_checkpoint for phase in (*self.startup, *(self.restart or ()))):
-            raise ValueError("starting up saves no work: no checkpoint there")
+            raise ValueError("a checkpoint in a startup phase saves no work: leave it out")
 
 
 class Spent(NamedTuple):

@@ -200,13 +200,13 @@ def _checked(
     if not 0 <= earliest_slot < until <= series.size:
         raise BadInput(
             f"earliest_slot is {earliest_slot}, deadline_slot {until}, and per_kwh has "
-            f"{series.size} slots: give at least one slot, and only slots of per_kwh"
+            f"{series.size} slots: make it 0 ≤ earliest_slot < deadline_slot ≤ number of slots"
         )
     series = np.ascontiguousarray(series[earliest_slot:until])
     unknown = np.flatnonzero(~np.isfinite(series))
     if unknown.size:
         raise BadInput(
-            f"per_kwh of slot {earliest_slot + unknown[0]} is {series[unknown[0]]}; {unknown.size} "
-            "slots in all lack a finite value: give one for each slot that the job may use"
+            f"per_kwh of slot {earliest_slot + unknown[0]} is {series[unknown[0]]}: give each slot "
+            f"that the job may use a finite value ({unknown.size} have none)"
         )
     return series

@@ -95,8 +95,8 @@ JOBS_TABLE = RecordedTable("jobs", "a job; replicas of services have a table of 
     Column("workers", WHOLE, COUNT, "workers that run at the same time; 1 for an elastic job"),
     Column("deadline_s", NUMBER, "s", "deadline of the job; empty: none"),
     Column("startup_s", NUMBER, "s", "startup at the beginning of each run segment"),
-    Column("save_every_s", NUMBER, "s", "work after which it saves again; 0: it saves when it is "
-                                        "suspended; empty: it cannot be suspended"),
+    Column("save_every_s", NUMBER, "s", "work between one saving and the next; 0: it saves when "
+                                        "it is suspended; empty: it cannot be suspended"),
     Column("save_s", NUMBER, "s", "time that saving takes"),
     Column("scaling", WHOLE, WHICH, "row of its curve of throughput by workers, from 1; 0: the "
                                     "number of workers is fixed"),
@@ -137,8 +137,8 @@ SERVICES = RecordedTable("services", "one time slot of a service", (
                                               "answer"),
     Column("wanted", WHOLE, COUNT, "replicas that the autoscaler asked for"),
     Column("ready", NUMBER, "replicas", "replicas that answered, mean over the slot"),
-    Column("p50_s", NUMBER, "s", "median time from a request's arrival to its answer; inf: more "
-                                 "are turned away; empty: no requests"),
+    Column("p50_s", NUMBER, "s", "median time from a request's arrival to its answer; inf: half "
+                                 "of them or more are turned away; empty: no requests"),
     Column("p99_s", NUMBER, "s", "99th percentile of the same"),
 ))  # fmt: skip
 DECISIONS_TABLE = RecordedTable("decisions", "a decision or a failure, in the order of time", (
@@ -189,7 +189,8 @@ OUTCOMES = RecordedTable("outcomes", "the result of one policy with one seed", (
     Column("deadlines", WHOLE, COUNT, "jobs with a deadline"),
     Column("deadlines_met", WHOLE, COUNT, "jobs that ended by their deadline"),
     Column("completion_mean_s", NUMBER, "s", "mean completion time of jobs, from arrival to end; a "
-                                             "job that never ran starts at the end"),
+                                             "job that never ran counts as begun when the "
+                                             "billed time ends"),
     Column("completion_median_s", NUMBER, "s", "median of the same"),
     Column("completion_p95_s", NUMBER, "s", "95th percentile of the same"),
     Column("completion_p99_s", NUMBER, "s", "99th percentile of the same"),

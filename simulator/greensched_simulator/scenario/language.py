@@ -63,12 +63,13 @@ class Training(ScenarioPart):
         default=0.5,
         ge=0,
         le=1,
-        description="Arrivals peak at 1 + this times their mean.",
+        description="How much arrivals vary over a day: their rate peaks at 1 + this, times its "
+        "mean.",
     )
     peak: Duration = Field(
         default=50_400.0,
         lt=86_400,
-        description="Time of day with the most arrivals, after 0 h UTC.",
+        description="Time of day with the most arrivals, counted from 0 h UTC.",
     )
     model: Parameters = Field(
         description="Number of parameters, such as 7e9, or a published model (docs/simulator.md)."

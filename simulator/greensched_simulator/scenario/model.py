@@ -43,7 +43,7 @@ class Shape(ScenarioPart):
         description="solar is clean and cheap at noon, hydro is always clean, coal is always dirty."
     )
     noon: Duration = Field(
-        default=43_200.0, lt=86_400, description="Time of the zone's noon, after 0 h UTC."
+        default=43_200.0, lt=86_400, description="Time of the zone's noon, counted from 0 h UTC."
     )
 
 
@@ -122,12 +122,15 @@ class Generator(ScenarioPart):
         description="Number of jobs; default: as many as reach the `load`.",
     )
     daily_swing: float = Field(
-        default=0.5, ge=0, le=1, description="Arrivals peak at 1 + this times their mean."
+        default=0.5,
+        ge=0,
+        le=1,
+        description="Daily wave of arrivals: their rate peaks at (1 + this) times its mean.",
     )
     peak: Duration = Field(
         default=50_400.0,
         lt=86_400,
-        description="Time of day with the most arrivals, after 0 h UTC.",
+        description="Time of day with the most arrivals, counted from 0 h UTC.",
     )
     runtime_median: Duration = Field(
         default=5_400.0, gt=0, description="Median runtime on the reference core."
@@ -144,14 +147,12 @@ class Generator(ScenarioPart):
     cpu_cores: list[Cores] = Field(
         default=[1.0, 2.0, 2.0, 4.0, 4.0, 8.0],
         min_length=1,
-        description="Possible numbers of CPU cores of a job (with GPUs: per GPU); one is drawn for "
-        "each, all equally likely.",
+        description="Possible CPU cores of a job (with GPUs: per GPU); all equally likely.",
     )
     memory_per_core: list[Bytes] = Field(
         default=[2 * 2.0**30, 4 * 2.0**30, 4 * 2.0**30, 8 * 2.0**30],
         min_length=1,
-        description="Possible sizes of memory per CPU core; one is drawn for each job, all equally "
-        "likely.",
+        description="Possible memory per CPU core; each job gets one size, all equally likely.",
     )
     gpu_share: float = Field(default=0.0, ge=0, le=1, description="Share of jobs with GPUs.")
     gpus: list[Annotated[float, Field(gt=0, le=64), AfterValidator(_gpus)]] = Field(
@@ -195,7 +196,7 @@ class SlackClass(ScenarioPart):
 def _rising(classes: list[SlackClass]) -> list[SlackClass]:
     limits = [each.shorter_than for each in classes]
     if not limits or None in limits[:-1] or limits[-1] is not None:
-        raise ValueError("all classes but the last have shorter_than, and the last has none")
+        raise ValueError("each class but the last needs shorter_than, and the last has none")
     if limits[:-1] != sorted(set(limits[:-1]), key=lambda limit: limit or 0.0):
         raise ValueError("shorter_than must grow from class to class")
     return classes
@@ -282,8 +283,8 @@ class ScenarioWorkload(ScenarioPart):
         default=0.0,
         ge=0,
         le=3,
-        description="Standard deviation of the logarithm of estimated over true runtime; does "
-        "not apply to jobs whose trace gives an estimate.",
+        description="How far estimates lie from true runtimes: the standard deviation of the "
+        "logarithm of estimate over runtime. Does not apply to jobs whose trace gives an estimate.",
     )
     slack: Slack = Field(
         default=float("inf"),
@@ -294,7 +295,7 @@ class ScenarioWorkload(ScenarioPart):
         default=1.0,
         ge=1,
         le=100,
-        description="Factor in the deadline, which is arrival + factor · runtime on the reference "
+        description="A job's deadline is its arrival + this factor · its runtime on the reference "
         "core + slack.",
     )
     suspend: Suspend | None = Field(
@@ -302,7 +303,8 @@ class ScenarioWorkload(ScenarioPart):
     )
     elastic: list[Elastic] = Field(
         default=[],
-        description="Kinds of jobs whose workers policies may scale; a job is of at most one kind.",
+        description="Kinds of jobs whose number of workers a policy may change; a job is of at "
+        "most one kind.",
     )
     frequency_sensitivity: list[Annotated[float, Field(ge=0, le=1)]] = Field(
         default=FREQUENCY_SENSITIVITIES.tolist(),

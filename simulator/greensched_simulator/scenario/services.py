@@ -39,7 +39,7 @@ class RequestGenerator(ScenarioPart):
     peak: Duration = Field(
         default=50_400.0,
         lt=86_400,
-        description="Time of day with the most requests, after 0 h UTC.",
+        description="Time of day with the most requests, counted from 0 h UTC.",
     )
     lengths: Lengths | None = Field(
         default=None, description="Tokens of each request; required by `tokens` and `model`."

@@ -34,7 +34,7 @@ class TemperatureShape(ScenarioPart):
     warmest: Duration = Field(
         default=54_000.0,
         lt=86_400,
-        description="Time of day at which it is warmest, after 0 h UTC.",
+        description="Time of day at which it is warmest, counted from 0 h UTC.",
     )
     noise: float = Field(
         default=2.0,
@@ -107,7 +107,7 @@ class SolarShape(ScenarioPart):
 
     shape: Literal["days"] = Field(description="Clouds differ from day to day.")
     noon: Duration = Field(
-        default=43_200.0, lt=86_400, description="Time of the site's noon, after 0 h UTC."
+        default=43_200.0, lt=86_400, description="Time of the site's noon, counted from 0 h UTC."
     )
     daylight: Duration = Field(
         default=43_200.0, gt=0, le=86_400, description="Time from sunrise to sunset."

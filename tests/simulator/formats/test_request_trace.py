@@ -74,7 +74,7 @@ def test_a_row_at_fault_is_reported_and_never_repaired(
         pytest.param("TIMESTAMP,ContextTokens\nx,2\n", "lacks the columns Generated", id="column"),
         pytest.param(
             "arrival_s,prompt_tokens\n1,2\n",
-            "has a column prompt_tokens only: add generated_tokens",
+            "has a column prompt_tokens but no generated_tokens: add it",
             id="half",
         ),
         pytest.param("arrival_s\n1\n", "has no two requests at different times", id="one"),

@@ -89,9 +89,9 @@ def test_a_phase_takes_time_and_draws_no_less_than_nothing(duration: float, powe
 def test_a_job_works_and_saves_nothing_before() -> None:
     with pytest.raises(ValueError, match="without a work phase"):
         PhasedJob((BOOT,), ())
-    with pytest.raises(ValueError, match="no checkpoint there"):
+    with pytest.raises(ValueError, match="a checkpoint in a startup phase"):
         PhasedJob((SAVE,), (TRAIN,))
-    with pytest.raises(ValueError, match="no checkpoint there"):
+    with pytest.raises(ValueError, match="a checkpoint in a startup phase"):
         PhasedJob((), (TRAIN,), restart=(SAVE,))
 
 
