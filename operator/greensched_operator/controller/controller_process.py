@@ -103,7 +103,8 @@ class ControllerProcess:
         self.followed = ProcessWatches(self._watches, settings.lease_duration_s, WallClock())
         self.lease = _lease_renewal(settings, access, self.followed)
         self.pods = RunningPods(schedulers, runtime_s, clock, self.ledger.placements.take,
-                                lambda uid: self.works.expected_s(uid, self.rules()))  # fmt: skip
+                                lambda uid, speed: self.works.expected_s(uid, self.rules(), speed),
+                                self.nodes.speed_of)  # fmt: skip
         self.budgets, self._busy = Budgets(), BusyCores(clock.now())
         recorder = self._make_recorder()
         self.when = WhenChoice(lambda reason: self.metrics.fallbacks.labels(reason).inc())

@@ -7,6 +7,7 @@ from greensched_core import labels
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.holding.hold_requests import HoldRequest, read_hold_request, read_runtime_s
 from greensched_operator.holding.holding import (
+    PAST_RUNS,
     HoldTerms,
     NotHeld,
     Unheld,
@@ -115,18 +116,19 @@ def hold_request_of(
     return request, cron_job
 
 
-def left_to_run_s(work: Work, rules: HoldRules) -> float:
+def left_to_run_s(work: Work, rules: HoldRules, speed: float = 1.0) -> float:
     """Return the expected remaining runtime of running work, in seconds, as planning uses it.
 
-    Work done before a pause is subtracted.
+    `speed` is its node's. Work done before a pause is subtracted.
     """
     annotations, cron_job = with_cron_job(work, work.namespace, rules.cron_job)
     policy = rules.policy_for(work.namespace, annotations.get(labels.POLICY, "")).policy
     hold_request = HoldRequest(
         0.0, runtime_s=read_runtime_s(annotations)
     )  # reading a whole request takes four times as long
-    runtime_s = expected_runtime(hold_request, policy, cron_job).runtime_s
-    return max(runtime_s - progress_of(work).done_s, 0.0)
+    runtime_s, runtime_from, _ = expected_runtime(hold_request, policy, cron_job)
+    left_s = max(runtime_s - progress_of(work).done_s, 0.0)
+    return left_s if runtime_from == PAST_RUNS else left_s / speed
 
 
 def judge(work: Work, rules: HoldRules, now_s: float) -> ReleaseNow | MayWait:

@@ -1,6 +1,7 @@
 """The planner's view of the cluster: room and watts per core by zone, and running pods."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,6 +14,27 @@ from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.state import Node
 from greensched_operator.objects.placed_pods import PlacedPod
+
+_ROUNDING = 1e-9  # of sums of sizes, as a share
+
+
+@dataclass(frozen=True, slots=True)
+class NodeKind:
+    """Equally large and fast nodes of a zone."""
+
+    cpu_cores: float  # of each, allocatable, as all its sizes
+    memory_bytes: float
+    gpus: float
+    speed: float
+    count: int
+
+    def takes(self, cpu_cores: float, memory_bytes: float, gpus: float) -> bool:
+        """Return whether a pod with these requests fits an empty node."""
+        return (
+            cpu_cores <= self.cpu_cores * (1.0 + _ROUNDING)
+            and memory_bytes <= self.memory_bytes * (1.0 + _ROUNDING)
+            and gpus <= self.gpus + _ROUNDING
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +50,14 @@ class Zone:
     pue: float = 1.0  # mean
     memory_bytes: float = 0.0  # allocatable, of schedulable nodes; 0: not known, and not planned
     largest_node: tuple[float, float] = (0.0, 0.0)  # most cores and most memory of a node, likewise
+    kinds: tuple[NodeKind, ...] = ()  # of its schedulable nodes
+
+    def speed_for(self, cpu_cores: float, memory_bytes: float, gpus: float) -> float:
+        """Return the speed of a pod's mean run on the nodes that can take it; 0: none can."""
+        able = [kind for kind in self.kinds if kind.takes(cpu_cores, memory_bytes, gpus)]
+        cores = sum(kind.cpu_cores * kind.count for kind in able)
+        slowness = sum(kind.cpu_cores * kind.count / kind.speed for kind in able)
+        return cores / slowness if slowness else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +75,7 @@ class RunningPod:
 
     node: str
     cpu_cores: float
-    until_s: float  # expected end; infinity for a pod that never ends by itself
+    until_s: float  # expected end, by its node's speed; infinity: it never ends by itself
     owner: str = ""  # uid of the controller that created it
     seen_s: float = 0.0  # when it was first seen on the node
     gpus: float = 0.0
@@ -119,6 +149,11 @@ class ClusterNodes:
         node = self._nodes.get(name)
         return None if node is None else node.zone
 
+    def speed_of(self, name: str) -> float:
+        """Return a node's speed, relative to the reference node; 1 if there is no such node."""
+        node = self._nodes.get(name)
+        return 1.0 if node is None else node.speed
+
     def site_of(self, name: str) -> NodeSite | None:
         """Return a node's location; None if there is no such node."""
         node = self._nodes.get(name)
@@ -175,10 +210,14 @@ def mean_zone(name: str, nodes: Sequence[Node], assumed: PowerAssumptions) -> Zo
             gpu_watts += node.gpu.count * range_w * assumed.gpu_ratio * pue
         slowness += node.cpu_cores / node.speed
         pues += node.cpu_cores * pue
+    kinds = Counter(
+        (node.cpu_cores, node.memory_bytes, float(node.gpu_count), node.speed) for node in nodes
+    )
     return Zone(
         name, cores, watts / cores, gpu_watts / gpus if gpus else 0.0, gpus, cores / slowness,
         pues / cores, sum(node.memory_bytes for node in nodes),
         (max(node.cpu_cores for node in nodes), max(node.memory_bytes for node in nodes)),
+        tuple(NodeKind(*kind, count) for kind, count in kinds.items()),
     )  # fmt: skip
 
 
@@ -191,13 +230,15 @@ class RunningPods:
         default_runtime_s: float,
         clock: Clock,
         placed: Callable[[PlacedPod], None],
-        expected_s: Callable[[str], float | None],
+        expected_s: Callable[[str, float], float | None],
+        speed_of: Callable[[str], float],
     ) -> None:
         """Call `placed` with each pod of our schedulers that is bound while this watches.
 
-        `expected_s` returns a Job's expected runtime by its uid; None where it is unknown.
+        `expected_s` returns a Job's expected runtime, by its uid and the node's speed; None where
+        it is unknown. `speed_of` returns a node's speed by its name.
         """
-        self._placed = placed
+        self._placed, self._speed_of = placed, speed_of
         self._expected_s = expected_s
         self._has_listed = False
         self._schedulers = scheduler_names
@@ -215,12 +256,13 @@ class RunningPods:
 
         One that is being deleted ends with its grace period.
         """
-        expected_s = cache(self._expected_s)  # one call for all pods of a Job
+        expected_s = cache(self._expected_s)  # one call for all pods of a Job on equal nodes
         for pod in self._pods.values():
-            runtime_s = expected_s(pod.owner) if pod.owner else None
-            until_s = pod.until_s if runtime_s is None else pod.seen_s + runtime_s
-            until_s = min(until_s, pod.leaves_s)
-            yield pod if until_s == pod.until_s else replace(pod, until_s=until_s)
+            speed = self._speed_of(pod.node)
+            runtime_s = expected_s(pod.owner, speed) if pod.owner else None
+            if runtime_s is None:
+                runtime_s = (pod.until_s - pod.seen_s) / speed
+            yield replace(pod, until_s=min(pod.seen_s + runtime_s, pod.leaves_s))
 
     def list_began(self) -> None:
         """Begin a full list."""

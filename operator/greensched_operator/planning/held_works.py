@@ -193,13 +193,13 @@ class HeldWorks:
         """Return the uids of all work that opted in and has not ended."""
         return frozenset(self.held.keys() | self._unheld.keys())
 
-    def expected_s(self, uid: str, rules: HoldRules) -> float | None:
-        """Return the planned runtime of unheld work; None if it has not opted in.
+    def expected_s(self, uid: str, rules: HoldRules, speed: float = 1.0) -> float | None:
+        """Return the planned runtime of unheld work on a node; None if it has not opted in.
 
         In seconds, from its start or resumption.
         """
         work = self._unheld.get(uid)
-        return None if work is None else left_to_run_s(work, rules)
+        return None if work is None else left_to_run_s(work, rules, speed)
 
     @staticmethod
     def _is_due(planned: Planned, now_s: float) -> bool:

@@ -125,7 +125,7 @@ def _candidate(
     profile = rules.profile(work.namespace, hold_request.power_profile)
     resume_s, so_far = rules.resume_s(profile), progress_of(work)
     starting_s = resume_s if so_far.pauses else 0.0  # no work is done while it restarts
-    speed = _speed(run_segment.zone, terms, situation)
+    speed = _speed(run_segment.zone, work, terms, situation)
     done_s = so_far.done_s + max(run_segment.ran_s * speed - starting_s, 0.0)
     saved_s = done_s if profile is None else profile.saved_s(done_s)
     progress = JobProgress(saved_s, so_far.pauses + 1, now_s)
@@ -141,10 +141,12 @@ def _candidate(
     return run_segment, MayWait(work, terms, policy), progress
 
 
-def _speed(name: str, terms: HoldTerms, situation: Situation) -> float:
+def _speed(name: str, work: Work, terms: HoldTerms, situation: Situation) -> float:
     """Return how many seconds of its expected runtime a workload does in a second of a zone."""
-    zones = [zone for zone in situation.zones if zone.name == name]
-    return terms.runtime_s / run_s(terms, zones[0]) if zones else 1.0
+    for zone, speed in zip(situation.zones, situation.speeds(work), strict=True):
+        if zone.name == name and speed:
+            return terms.runtime_s / run_s(terms, speed)
+    return 1.0
 
 
 def _suspended(

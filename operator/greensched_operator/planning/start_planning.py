@@ -18,11 +18,12 @@ from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.outlooks import Outlooks, slot_begin
 from greensched_operator.planning.work_power import (
-    can_run,
     largest_node,
     own_part,
+    pod_needs,
     run_s,
     share_of_node,
+    speeds_for,
     work_power_w,
 )
 from greensched_policies.encoding.weights import CarbonLimit
@@ -63,9 +64,20 @@ class Situation:
     # Earlier plans by uid, which stay where there is still room; other work is planned anew.
     staying: Mapping[str, "Planned"] = field(default_factory=dict)
     largest_node: tuple[float, float] = field(init=False)  # the most cores and memory of any
+    # Speeds in the zones of pods with these needs, as far as they were asked for.
+    known_speeds: dict[tuple[float, float, float], list[float]] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "largest_node", largest_node(self.zones))
+        object.__setattr__(self, "known_speeds", {})
+
+    def speeds(self, work: Work) -> list[float]:
+        """Return the speed of a workload's mean run in each zone, 0 where no node can take it."""
+        needs = pod_needs(work)
+        found = self.known_speeds.get(needs)
+        if found is None:
+            found = self.known_speeds[needs] = speeds_for(needs, self.zones)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +260,8 @@ def _start_request(group: Sequence[MayWait], situation: Situation) -> StartReque
     kept = first.work.marks.planned_start_s
     return StartRequest(
         runtime_s=[
-            _run_s(group, zone, zones) if not allowed or zone.name in allowed else math.inf
-            for zone in zones
+            run if not allowed or zone.name in allowed else math.inf
+            for zone, run in zip(zones, _runs_s(group, situation), strict=True)
         ],
         latest_s=min(one.terms.latest_start_s for one in group),
         cpu_cores=sum(one.work.cpu_cores for one in group),
@@ -289,14 +301,10 @@ def needs_of(work: Work) -> tuple[float, float, float]:
     return work.cpu_cores, work.gpus, work.memory_bytes
 
 
-def _run_s(group: Sequence[MayWait], zone: Zone, zones: Sequence[Zone]) -> float:
-    """Return the longest runtime in a group in a zone; infinity if a member cannot run there."""
-    longest_s = 0.0
-    for one in group:
-        if not can_run(one.work, zone, zones):
-            return math.inf
-        longest_s = max(longest_s, run_s(one.terms, zone))
-    return longest_s
+def _runs_s(group: Sequence[MayWait], situation: Situation) -> list[float]:
+    """Return the longest runtime in a group in each zone; infinity if a member cannot run there."""
+    each = [[run_s(one.terms, speed) for speed in situation.speeds(one.work)] for one in group]
+    return each[0] if len(each) == 1 else [max(in_zone) for in_zone in zip(*each, strict=True)]
 
 
 def _power_w(group: Sequence[MayWait], zone: Zone) -> float:

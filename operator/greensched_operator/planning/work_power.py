@@ -3,6 +3,7 @@
 For planning, ledger and budgets alike.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -34,12 +35,34 @@ def own_part(run: Mean, work: Work, terms: HoldTerms, zones: Sequence[Zone]) -> 
     return replace(run, power_w=work_power_w(work, terms, zones[run.zone]))
 
 
-def run_s(terms: HoldTerms, zone: Zone) -> float:
-    """Return the expected runtime in a zone, in seconds.
+def run_s(terms: HoldTerms, speed: float) -> float:
+    """Return the expected runtime at a speed, in seconds; infinity at 0: no node can take it.
 
     Past runs are durations on the nodes where they ran; all others are on a reference node.
     """
-    return terms.runtime_s if terms.runtime_from == PAST_RUNS else terms.runtime_s / zone.speed
+    if not speed:
+        return math.inf
+    return terms.runtime_s if terms.runtime_from == PAST_RUNS else terms.runtime_s / speed
+
+
+def speeds_for(needs: tuple[float, float, float], zones: Sequence[Zone]) -> list[float]:
+    """Return the speed of a pod's mean run in each zone, 0 where no node can take it.
+
+    `needs` are its cores, bytes and GPUs. If no node of any zone can take it, a node may come that
+    can: then every zone may, with GPUs only those that have some, if any has.
+    """
+    speeds = [zone.speed_for(*needs) for zone in zones]
+    if any(speeds):
+        return speeds
+    if needs[2] and any(zone.gpus for zone in zones):
+        return [zone.speed if zone.gpus else 0.0 for zone in zones]
+    return [zone.speed for zone in zones]
+
+
+def pod_needs(work: Work) -> tuple[float, float, float]:
+    """Return the cores, bytes and GPUs that one pod of a workload requests."""
+    pods = max(work.pods, 1)  # a Job's parallelism may be 0
+    return work.cpu_cores / pods, work.memory_bytes / pods, work.gpus / pods
 
 
 def largest_node(zones: Sequence[Zone]) -> tuple[float, float]:
@@ -50,10 +73,5 @@ def largest_node(zones: Sequence[Zone]) -> tuple[float, float]:
 
 def share_of_node(work: Work, node: tuple[float, float]) -> float:
     """Return the share that one pod of a workload requests of a node of so many cores and bytes."""
-    pods = max(work.pods, 1)  # a Job's parallelism may be 0
-    return node_share(work.cpu_cores / pods, work.memory_bytes / pods, node)
-
-
-def can_run(work: Work, zone: Zone, zones: Sequence[Zone]) -> bool:
-    """Return whether a zone has what a workload needs: GPUs, if any zone has them."""
-    return not work.gpus or zone.gpus > 0.0 or not any(each.gpus for each in zones)
+    cpu_cores, memory_bytes, _ = pod_needs(work)
+    return node_share(cpu_cores, memory_bytes, node)

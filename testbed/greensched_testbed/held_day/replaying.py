@@ -120,7 +120,7 @@ async def _set_runtimes(client: ApiClient, day: Day, log: WatchedRuns) -> None:
 
     async def write(pod: BoundPod) -> None:
         ran_wall_s = (day.now_s() - pod.started_s) / day.pace.rate
-        left_s = max(day.run_wall_s(pod.place, pod.node) - ran_wall_s, 0.001)
+        left_s = max(day.run_wall_s(pod.place, pod.slowest) - ran_wall_s, 0.001)
         body = {"metadata": {"annotations": {TESTBED_RUNTIME: f"{left_s:.3f}s"}}}
         path = f"/api/v1/namespaces/{day.namespace}/pods/{pod.name}"
         while True:

@@ -18,12 +18,12 @@ from greensched_testbed.held_day.objects import ITEM
 
 
 class BoundPod(NamedTuple):
-    """A pod that got a node whose speed others do not have."""
+    """A pod whose runtime is known, since it and its gang have nodes."""
 
     place: int  # of its job
     name: str
-    node: int
-    started_s: float
+    slowest: int  # node of its gang
+    started_s: float  # when the last of its gang got a node
 
 
 class _Meta(msgspec.Struct):
@@ -77,9 +77,8 @@ class WatchedRuns:
         name, node = item.metadata.name, item.spec.nodeName
         if node and name not in run.pods:
             run.pods[name] = PodSpan(node, now_s)
-            if not self._day.is_equally_fast:
-                row = node_row(self._day, node)
-                self.bound.put_nowait(BoundPod(run.place, name, row, now_s))
+            if run.started_s is not None and not self._day.is_equally_fast:
+                self._set_pace(run, now_s)
         if item.status.phase == "Succeeded" and run.pods[name].ended_s is None:
             run.pods[name].ended_s = now_s
             if run.ended_s is not None:
@@ -87,6 +86,13 @@ class WatchedRuns:
 
     def remove(self, item: Watched) -> None:
         """Do nothing: a deleted object keeps its last state."""
+
+    def _set_pace(self, run: ItemRun, now_s: float) -> None:
+        """Let all pods of a job run from now on, as fast as the slowest of their nodes."""
+        rows = [node_row(self._day, pod.node) for pod in run.pods.values()]
+        slowest = min(rows, key=self._day.world.nodes.speed.__getitem__)
+        for name in run.pods:
+            self.bound.put_nowait(BoundPod(run.place, name, slowest, now_s))
 
     def _record_hold(self, run: ItemRun, item: Watched, now_s: float) -> None:
         annotations = item.metadata.annotations or {}

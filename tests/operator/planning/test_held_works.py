@@ -391,3 +391,8 @@ def test_what_runs_is_expected_to_for_as_long_as_it_was_planned(
 ) -> None:
     found = holding(work).expected_s("train", rules())
     assert found == (None if hours is None else pytest.approx(hours * HOUR_S))
+
+
+def test_what_runs_on_a_slow_node_is_expected_to_take_longer() -> None:
+    work = work_of(annotations={labels.RUNTIME: "10m"}, is_stopped=False)
+    assert holding(work).expected_s("train", rules(), 0.5) == 1200.0

@@ -10,6 +10,8 @@ from greensched_operator.objects.placed_pods import PlacedPod
 from greensched_operator.planning.cluster_state import RunningPods
 from tests.operator.annotated_work import HOUR_S, NOW_S
 
+SPEEDS = {"n1": 0.5, "n2": 2.0}
+
 
 def pod(node: str = "n1", phase: str = "Running", deleted: str | None = None) -> PlacedPod:
     meta = {"deletionTimestamp": deleted, "name": "train", "namespace": "team", "uid": "u-1",
@@ -22,7 +24,7 @@ def pod(node: str = "n1", phase: str = "Running", deleted: str | None = None) ->
 def test_a_pod_is_expected_to_end_a_runtime_after_it_was_first_seen_on_its_node() -> None:
     clock, placed = ManualClock(NOW_S), list[PlacedPod]()
     schedulers = frozenset({labels.SCHEDULER_NAME})
-    pods = RunningPods(schedulers, HOUR_S, clock, placed.append, lambda _: None)
+    pods = RunningPods(schedulers, HOUR_S, clock, placed.append, lambda *_: None, lambda _: 1.0)
     pods.list_began()
     pods.list_ended()
     for passed_s in (0.0, 600.0):
@@ -38,10 +40,23 @@ def test_a_pod_is_expected_to_end_a_runtime_after_it_was_first_seen_on_its_node(
     assert list(pods) == []
 
 
+def test_a_pod_on_a_slow_node_is_expected_to_take_longer() -> None:
+    schedulers, clock = frozenset({labels.SCHEDULER_NAME}), ManualClock(NOW_S)
+    pods = RunningPods(
+        schedulers, HOUR_S, clock, lambda _: None, lambda *_: None, SPEEDS.__getitem__
+    )
+    pods.upsert(pod())
+    assert [each.until_s for each in pods] == [NOW_S + 2 * HOUR_S]
+    pods.upsert(pod("n2"))
+    assert [each.until_s for each in pods] == [NOW_S + HOUR_S / 2]
+
+
 @pytest.mark.parametrize("expected_s", [None, 2 * HOUR_S])
 def test_a_pod_that_is_being_deleted_ends_with_its_grace_period(expected_s: float | None) -> None:
     schedulers = frozenset({labels.SCHEDULER_NAME})
-    pods = RunningPods(schedulers, HOUR_S, ManualClock(NOW_S), lambda _: None, lambda _: expected_s)
+    pods = RunningPods(
+        schedulers, HOUR_S, ManualClock(NOW_S), lambda _: None, lambda *_: expected_s, lambda _: 1.0
+    )
     pods.upsert(pod())
     pods.upsert(pod(deleted=format_timestamp(NOW_S + 30.0)))
     assert [each.until_s for each in pods] == [NOW_S + 30.0]

@@ -14,7 +14,7 @@ from greensched_operator.holding.judging import MayWait, judge
 from greensched_operator.objects.job_power_profile import JobPowerProfile, parse_job_power_profile
 from greensched_operator.planning.cluster_state import Zone, mean_zone
 from greensched_operator.planning.start_planning import Situation, plan_starts
-from greensched_operator.planning.work_power import can_run, run_s, work_power_w
+from greensched_operator.planning.work_power import run_s, speeds_for, work_power_w
 from tests.operator.annotated_work import HOUR_S, NOW_S, marks, rules, work_of
 from tests.operator.situations import situation_of
 
@@ -80,14 +80,39 @@ def test_a_profile_says_the_watts_of_each_pod_whatever_it_requests() -> None:
 )
 def test_a_runtime_is_that_of_the_zones_nodes(source: str, takes_s: float) -> None:
     terms = replace(waiting().terms, runtime_from=source)
-    assert run_s(terms, GPUS) == takes_s
+    assert run_s(terms, GPUS.speed) == takes_s
 
 
-def test_gpus_are_where_they_are_unless_no_zone_has_any() -> None:
-    zones = (CPUS, GPUS)
-    assert [can_run(waiting(1.0).work, zone, zones) for zone in zones] == [False, True]
-    assert can_run(waiting(1.0).work, CPUS, (CPUS,)), "an autoscaler may add a node with GPUs"
-    assert can_run(waiting().work, CPUS, zones)
+SMALL = node("small", 16.0, speed=0.5)
+LARGE = node("large", 64.0, speed=2.0, gpu=Gpu("m", 8, 50.0, 350.0))
+MIXED, PLAIN = mean_zone("A", [SMALL, LARGE], ASSUMED), mean_zone("B", [SMALL], ASSUMED)
+
+
+@pytest.mark.parametrize(
+    ("cores", "gpus", "speeds"),
+    [
+        pytest.param(16.0, 0.0, [80.0 / (16.0 / 0.5 + 64.0 / 2.0), 0.5], id="any-node"),
+        pytest.param(17.0, 0.0, [2.0, 0.0], id="only-large-ones"),
+        pytest.param(1.0, 8.0, [2.0, 0.0], id="only-with-gpus"),
+        pytest.param(65.0, 0.0, [1.25, 0.5], id="none-yet"),
+        pytest.param(1.0, 9.0, [1.25, 0.0], id="no-node-with-so-many-gpus-yet"),
+    ],
+)
+def test_work_runs_as_fast_as_the_nodes_that_can_take_it(
+    cores: float, gpus: float, speeds: list[float]
+) -> None:
+    assert speeds_for((cores, 1.0, gpus), (MIXED, PLAIN)) == pytest.approx(speeds)
+
+
+def test_without_any_gpus_in_sight_an_autoscaler_may_add_some_anywhere() -> None:
+    assert speeds_for((1.0, 1.0, 1.0), (PLAIN,)) == [0.5]
+
+
+def test_the_pods_of_a_job_find_nodes_one_by_one() -> None:
+    one = waiting()
+    four = replace(one, work=replace(one.work, cpu_cores=64.0, memory_bytes=4.0, pods=4))
+    [planned], _ = plan_starts([four], situation(PLAIN))
+    assert planned.zone == "B" and planned.chosen.run.runtime_s == HOUR_S / 0.5
 
 
 def situation(*zones: Zone) -> Situation:

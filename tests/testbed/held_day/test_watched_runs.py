@@ -72,8 +72,19 @@ def test_a_pod_that_got_a_node_waits_for_its_runtime_once() -> None:
     seen(log, 20.0, "job-0-x", "node-1-0")
     seen(log, 21.0, "job-0-x", "node-1-0", "Running")
     bound = log.bound.get_nowait()
-    assert (bound.name, bound.node, bound.started_s) == ("job-0-x", 1, 20.0)
+    assert (bound.name, bound.slowest, bound.started_s) == ("job-0-x", 1, 20.0)
     assert log.bound.empty()
+
+
+def test_a_gang_runs_from_its_last_start_on_at_the_pace_of_its_slowest_node() -> None:
+    log = WatchedRuns(day_of({"workers": 2.0}))
+    seen(log, 10.0, "gang-0-0", "node-1-0")
+    assert log.bound.empty()
+    seen(log, 30.0, "gang-0-1", "node-0-0")
+    bound = [log.bound.get_nowait() for _ in range(2)]
+    assert [(pod.name, pod.slowest, pod.started_s) for pod in bound] == [
+        ("gang-0-0", 1, 30.0), ("gang-0-1", 1, 30.0)
+    ]  # fmt: skip
 
 
 def test_the_latest_start_is_remembered_although_a_release_removes_it() -> None:
