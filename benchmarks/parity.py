@@ -25,7 +25,7 @@ from greensched_simulator.testing.operator_beside import ROUNDING_S, decided_by_
 from greensched_simulator.world.scenario_loading import parse_scenario
 from greensched_simulator.world.world import World, build_world
 from greensched_testbed.held_day.day import ItemRun
-from greensched_testbed.held_day.watched_runs import node_row
+from greensched_testbed.held_day.watched_runs import node_row, placements_of
 
 SCENARIO = Path(__file__).with_name("parity-day.yaml")
 POLICY = Path(__file__).with_name("parity-policy.yaml")
@@ -49,6 +49,9 @@ def main() -> None:
         done = played(scenario, build_world(scenario), POLICY, given.rate, _say)
         suffix = "" if name == "errors" else "_exact"
         figures |= {f"{key}{suffix}": value for key, value in compared(done).items()}
+        figures[f"core_hours{suffix}"] = core_hours(done)
+        for group, (on_cluster, simulated) in figures[f"core_hours{suffix}"].items():
+            _say(f"{group}: {on_cluster:.0f} core hours on the cluster, {simulated:.0f} simulated")
         if name == "exact":
             figures |= dirtier(done) | same_plans(done)
     for name, value in figures.items():
@@ -96,6 +99,22 @@ def compared(done: PlayedDay) -> dict[str, float]:
         ),
         "lost_jobs": sum(run.ended_s is None for run in runs),
     }
+
+
+def core_hours(done: PlayedDay) -> dict[str, tuple[float, float]]:
+    """Return for each group of nodes the core hours run there, on the cluster and simulated."""
+    names, world = done.day.world.node_names, done.day.world
+    segments = done.simulated.run_segments
+    both = (
+        placements_of(done.day, done.runs),
+        (segments.node, segments.start_s, segments.end_s, world.jobs.cpu_cores[segments.job]),
+    )
+    found: dict[str, list[float]] = {}
+    for side, (node, start_s, end_s, cores, *_) in enumerate(both):
+        for row, hours in zip(node, cores * (end_s - start_s) / 3600.0, strict=True):
+            group = names[row].rpartition("-")[0]
+            found.setdefault(group, [0.0, 0.0])[side] += float(hours)
+    return {group: (hours[0], hours[1]) for group, hours in sorted(found.items())}
 
 
 def dirtier(done: PlayedDay) -> dict[str, float]:

@@ -17,8 +17,8 @@ from greensched_extender.zone_outcome import ZoneOutcome
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.scores import spread_scores
 from greensched_policies.encoding.weights import Weights
+from greensched_policies.encoding.zone_preference import MARGIN, prefer_zone
 
-MARGIN = 0.1  # below the error of forecasts a difference is noise
 _EARLIEST_S = 900.0  # a run may begin a slot of the plan before its time
 
 
@@ -52,8 +52,7 @@ def prefer_planned(
     there, elsewhere = float(cost[is_there].min()), float(cost[~is_there].min())
     if grown > MARGIN and there > elsewhere + MARGIN * abs(elsewhere):
         return appraisal, ZoneOutcome.BECAME_WORSE
-    lead = MARGIN * max(abs(there), abs(elsewhere))
-    preferred = cost - is_there * cost.dtype.type(max(there - elsewhere, 0.0) + lead)
+    preferred = prefer_zone(cost, is_there)
     scores = spread_scores(preferred)
     return replace(appraisal, preferred_cost=preferred, scores=scores), ZoneOutcome.HONOURED
 

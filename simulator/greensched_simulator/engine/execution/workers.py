@@ -13,7 +13,7 @@ from greensched_policies.costs.cost import CORE_SPEED, WorkloadColumns
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.engine.run import Run
-from greensched_simulator.engine.state.choices import fits
+from greensched_simulator.engine.state.choices import NOWHERE, fits
 from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.gpu_shares import how_often
 from greensched_simulator.engine.state.observing import NewWorker
@@ -83,7 +83,23 @@ def new_worker(job: int, now_s: float, run: Run) -> NewWorker:
     """Return a worker of a job that needs a node now."""
     jobs, recorded = run.jobs, run.recorded
     workload = workload_columns_of(job, jobs, recorded, run.terms)
-    return NewWorker(workload, data_of(job, jobs, recorded), now_s)
+    zone = planned_zone_of(job, now_s, run) if run.terms.may_hold else NOWHERE
+    return NewWorker(workload, data_of(job, jobs, recorded), now_s, zone)
+
+
+@inlined
+def planned_zone_of(job: int, now_s: float, run: Run) -> int:
+    """Return the zone in which a GreenPolicy planned a job that runs now; NOWHERE: it did not.
+
+    A run may begin a slot before its time, and until its planned end, as the extender has it.
+    """
+    recorded = run.recorded
+    if recorded.kept_cores[job] + recorded.kept_gpus[job] == 0.0:
+        return NOWHERE
+    is_its_time = (
+        recorded.kept_from_s[job] - run.terms.slot_s <= now_s <= recorded.kept_until_s[job]
+    )
+    return recorded.planned_zone[job] if is_its_time else NOWHERE
 
 
 @inlined

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greensched_policies.compiling.compiled import TRIED, borrowing, callee, fast, inlined
+from greensched_policies.compiling.compiled import TRIED, borrowing, callee, compiled, fast, inlined
 from greensched_policies.costs.capping import CapColumns
 from greensched_policies.costs.cost import (
     CPU_CAPACITY,
@@ -20,6 +20,7 @@ from greensched_policies.encoding.observation import (
 )
 from greensched_policies.encoding.queue_columns import QueueColumns
 from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.encoding.zone_preference import prefer_zone
 from greensched_policies.library.grid_table import GridTable
 from greensched_policies.rules.catalogue import (
     BAD_WHEN_RULES,
@@ -43,6 +44,7 @@ from greensched_simulator.engine.state.observing import (
 from greensched_simulator.engine.state.terms import RunConfig
 
 NOWHERE = -1  # the node of a job that has none
+_prefer_zone = compiled(prefer_zone)
 _EPSILON = 1e-9  # rounding error of sums of floats, as a share of a capacity
 
 
@@ -196,7 +198,10 @@ def score_nodes(
     scratch = empty_scratch(grid.per_step.size, rows.size)
     shown = NodesShown(features, context, terms.sees_room)
     see_candidates(cluster, rows, grid, terms, worker, scratch, shown)
-    return rules.where[0](features.transpose((0, 2, 1)), context)[0]
+    cost = rules.where[0](features.transpose((0, 2, 1)), context)[0]
+    if worker.planned_zone == NOWHERE:
+        return cost
+    return _prefer_zone(cost, cluster.zone[rows] == worker.planned_zone)
 
 
 @borrowing

@@ -67,6 +67,7 @@ class NewWorker(NamedTuple):
     workload: WorkloadColumns  # its requests, each a number
     data: Data
     now_s: float
+    planned_zone: int  # whose nodes are preferred; -1: none
 
 
 class NodesShown(NamedTuple):

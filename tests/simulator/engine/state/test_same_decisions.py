@@ -35,6 +35,7 @@ from greensched_policies.encoding.observation import encode_where
 from greensched_policies.encoding.queue_columns import QueueColumns
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.weights import Weights
+from greensched_policies.encoding.zone_preference import prefer_zone
 from greensched_policies.learned.guard import Guard
 from greensched_policies.library.grid_table import grid_table
 from greensched_policies.rules.catalogue import (
@@ -48,7 +49,7 @@ from greensched_policies.rules.catalogue import (
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.engine.execution.workers import workload_columns_of
 from greensched_simulator.engine.state import observing
-from greensched_simulator.engine.state.choices import RuleSet, rules_of, score_nodes
+from greensched_simulator.engine.state.choices import NOWHERE, RuleSet, rules_of, score_nodes
 from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.observing import NewWorker, NodesShown, Singles
 from greensched_simulator.engine.state.recorded import nothing_recorded
@@ -123,7 +124,7 @@ def seen_compiled(
     features, context = np.empty((1, 16, count), np.float32), np.empty((1, 8), np.float32)
     scratch = observing.empty_scratch(count, count)
     scratch.means[:] = np.concatenate(zones)
-    worker = NewWorker(numbers(workload, 0), Data(0.0, 0), now_s)
+    worker = NewWorker(numbers(workload, 0), Data(0.0, 0), now_s, NOWHERE)
     terms, shown = RunConfig(0, HOUR, count, weights, model), NodesShown(features, context, True)
     see(cluster, np.arange(count), worker, terms, scratch, shown)
     return features.transpose((0, 2, 1)), context
@@ -341,19 +342,21 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
     rows = view.names.rows(list(world.node_names))
     said = live(world, view, rows, 7, now_s, where).answer.relative_cost[0]
     jobs, grids = world.jobs, world.grids
-    table = grid_table(
-        grids.starts, grids.times_s, grids.forecast_carbon_g_per_kwh, grids.forecast_price_per_mwh
-    )
+    forecast = grids.forecast_carbon_g_per_kwh, grids.forecast_price_per_mwh
+    table = grid_table(grids.starts, grids.times_s, *forecast)
     terms = run_config_of(world, Policy("run-now", where))
-    told = NodeColumns(*view.candidates(rows))
-    own = told._replace(curve_class=world.nodes.curve_class[None])  # a view numbers as they come
+    own = NodeColumns(*view.candidates(rows))._replace(curve_class=world.nodes.curve_class[None])
     cluster = cluster_as(own, world.nodes.zone)
     workload = workload_columns_of(7, jobs, nothing_recorded(jobs, cluster, terms, False), terms)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        worker, every = NewWorker(workload, Data(0.0, 0), now_s), np.arange(rows.size)
-        scored = score_nodes(cluster, every, table, terms, rules("run-now", where), worker)
+        worker = NewWorker(workload, Data(0.0, 0), now_s, NOWHERE)
+        seen = cluster, np.arange(rows.size), table, terms, rules("run-now", where)
+        scored = score_nodes(*seen, worker)
+        preferred = score_nodes(*seen, worker._replace(planned_zone=1))
     np.testing.assert_allclose(scored, said, rtol=SINGLE)
+    expected, most = prefer_zone(said, world.nodes.zone == 1), np.abs(said).max()
+    np.testing.assert_allclose(preferred, expected, rtol=SINGLE, atol=3.0 * SINGLE * most)
 
 
 def bound_to(ran: Schedule, job: int) -> dict[int, list[int]]:
