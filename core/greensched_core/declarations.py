@@ -45,21 +45,17 @@ class _Owner:
 
 
 class PlannedRun(NamedTuple):
-    """The run for which held work was released, by the operator's forecast; NaN is no data."""
+    """The run for which held work was released, by the operator's forecast."""
 
     zone: str
     start_s: float  # seconds since the epoch
     runtime_s: float  # on the reference core
-    carbon_g_per_kwh: float  # mean over the run in that zone
-    price_per_mwh: float  # mean over the run in that zone
 
 
 class _Decision(msgspec.Struct, rename="camel"):
     zone: str = ""
     start: str | None = None
     runtime_seconds: float = math.nan
-    carbon_grams_per_kwh: list[float | None] = []  # of the run, then of a run now
-    price_per_mwh: list[float | None] = []
 
 
 _decode_decision = msgspec.json.Decoder(_Decision).decode
@@ -83,18 +79,7 @@ def read_planned_run(decision: str) -> PlannedRun | None:
     runtime_s = found.runtime_seconds
     if not 0.0 < runtime_s < math.inf:
         raise BadInput(f"annotation {labels.DECISION}: runtimeSeconds {runtime_s} is not above 0")
-    return PlannedRun(
-        found.zone,
-        parse_timestamp(found.start),
-        runtime_s,
-        _first(found.carbon_grams_per_kwh),
-        _first(found.price_per_mwh),
-    )
-
-
-def _first(values: list[float | None]) -> float:
-    value = values[0] if values else None
-    return math.nan if value is None or not math.isfinite(value) else value
+    return PlannedRun(found.zone, parse_timestamp(found.start), runtime_s)
 
 
 class OwnerDeclarations:

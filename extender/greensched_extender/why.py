@@ -20,7 +20,7 @@ _WEIGHED = {
     "least-energy": {_ENERGY: 1.0},
 }
 _LEFT = {
-    ZoneOutcome.BECAME_WORSE: "which has become worse",
+    ZoneOutcome.BETTER_ELSEWHERE: "but another is much better now",
     ZoneOutcome.NOT_OFFERED: "of which no node was offered",
     ZoneOutcome.NO_SIGNAL: "which has no fresh signal",
     ZoneOutcome.OTHER_TIME: "but for another time",

@@ -8,9 +8,9 @@ class ZoneOutcome(StrEnum):
     """What became of a planned zone."""
 
     HONOURED = "honoured"
-    BECAME_WORSE = "became_worse"  # than planned, and than another zone
+    BETTER_ELSEWHERE = "better_elsewhere"  # by more than a tenth
     NOT_OFFERED = "not_offered"  # no node of that zone is among the candidates
-    NO_SIGNAL = "no_signal"  # the zone has no fresh data to compare with the plan
+    NO_SIGNAL = "no_signal"  # the zone has no fresh data to compare it by
     OTHER_TIME = "other_time"  # the plan is for another time than now
     UNREADABLE = "unreadable"  # the annotation cannot be read
 

@@ -67,13 +67,12 @@ async def test_pods_of_two_policies_go_to_the_cheap_and_to_the_clean_node(scene:
 
 async def test_a_released_job_goes_to_its_planned_zone_and_says_so(scene: Scene) -> None:
     cheap, _ = await cheap_and_clean(scene)
+    await scene.publish("ZZ-CHEAP", 53.0, 20.0)  # dirtier by less than a tenth
     await policy(scene, "default", cost=0, carbon=1, performance=0)
     plan: dict[str, Any] = {
         "zone": "ZZ-CHEAP",
         "start": format_timestamp(round(time.time())),
         "runtimeSeconds": 1800.0,
-        "carbonGramsPerKwh": [500.0, 500.0],
-        "pricePerMwh": [20.0, 20.0],
     }
     meta = {"name": "batch", "annotations": {labels.DECISION: json.dumps(plan)}}
     job = {"metadata": meta, "spec": job_spec(scene, None)}
