@@ -88,8 +88,7 @@ class ControllerProcess:
         self, settings: OperatorSettings, access: ApiAccess, client: ApiClient, clock: Clock
     ) -> None:
         self._settings, self._access, self._client, self._clock = settings, access, client, clock
-        self.metrics = ControllerMetrics()
-        schedulers = frozenset(settings.scheduler_names)
+        self.metrics, schedulers = ControllerMetrics(), frozenset(settings.scheduler_names)
         self._web, self._signal_controller = self._make_grid_signal_controller()
         self.works = HeldWorks(schedulers)
         self.nodes = ClusterNodes(settings.zone_map, settings.power_assumptions,
@@ -98,13 +97,13 @@ class ControllerProcess:
         self.outbox = Outbox(settings.releases_per_second)
         lost = self.metrics.fallbacks.labels(ControllerError.PLACEMENT_NOT_RECORDED).inc
         self.ledger = LedgerService(settings, access, client, clock, self.metrics.registry, lost)
-        runtime_s = BUILT_IN.default_runtime_s
         self._watches: list[Followed] = []
         self.followed = ProcessWatches(self._watches, settings.lease_duration_s, WallClock())
         self.lease = _lease_renewal(settings, access, self.followed)
-        self.pods = RunningPods(schedulers, runtime_s, clock, self.ledger.placements.take,
-                                lambda uid, speed: self.works.expected_s(uid, self.rules(), speed),
-                                self.nodes.speed_of)  # fmt: skip
+        self.pods = RunningPods(
+            schedulers, BUILT_IN.default_runtime_s, clock, self.ledger.placements.take,
+            lambda uid, speed: self.works.expected_s(uid, self.rules(), speed), self.nodes.speed_of,
+        )  # fmt: skip
         self.budgets, self._busy = Budgets(), BusyCores(clock.now())
         recorder = self._make_recorder()
         self.when = WhenChoice(lambda reason: self.metrics.fallbacks.labels(reason).inc())

@@ -19,7 +19,7 @@ _ROUNDING = 1e-9  # of sums of sizes, as a share
 
 
 @dataclass(frozen=True, slots=True)
-class NodeKind:
+class NodeShape:
     """Equally large and fast nodes of a zone."""
 
     cpu_cores: float  # of each, allocatable, as all its sizes
@@ -50,7 +50,7 @@ class Zone:
     pue: float = 1.0  # mean
     memory_bytes: float = 0.0  # allocatable, of schedulable nodes; 0: not known, and not planned
     largest_node: tuple[float, float] = (0.0, 0.0)  # most cores and most memory of a node, likewise
-    kinds: tuple[NodeKind, ...] = ()  # of its schedulable nodes
+    kinds: tuple[NodeShape, ...] = ()  # of its schedulable nodes
 
     def speed_for(self, cpu_cores: float, memory_bytes: float, gpus: float) -> float:
         """Return the speed of a pod's mean run on the nodes that can take it; 0: none can."""
@@ -217,7 +217,7 @@ def mean_zone(name: str, nodes: Sequence[Node], assumed: PowerAssumptions) -> Zo
         name, cores, watts / cores, gpu_watts / gpus if gpus else 0.0, gpus, cores / slowness,
         pues / cores, sum(node.memory_bytes for node in nodes),
         (max(node.cpu_cores for node in nodes), max(node.memory_bytes for node in nodes)),
-        tuple(NodeKind(*kind, count) for kind, count in kinds.items()),
+        tuple(NodeShape(*kind, count) for kind, count in kinds.items()),
     )  # fmt: skip
 
 

@@ -8,10 +8,10 @@ import numpy.typing as npt
 
 _LEAD = 0.1  # below the error of forecasts a difference between zones is noise
 
-Costs = npt.NDArray[np.float32]
+NodeCosts = npt.NDArray[np.float32]
 
 
-def prefer_zone(cost: Costs, is_there: npt.NDArray[np.bool_]) -> Costs:
+def prefer_zone(cost: NodeCosts, is_there: npt.NDArray[np.bool_]) -> NodeCosts:
     """Return the costs of nodes, [N], lowered by a tenth where they are in a zone.
 
     It is a tenth of the larger of two costs: those of the cheapest node there and elsewhere. So a
