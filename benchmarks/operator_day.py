@@ -116,7 +116,7 @@ def measure(world: World, rate: float, say: Callable[[str], None]) -> Measured:
         plane.create_namespace(WORK)
         day, processes = asyncio.run(_set_up(plane, world, rate))
         say(f"{world.jobs.arrival_s.size} jobs, a day in {86_400 / rate / 60:.1f} minutes")
-        runs = asyncio.run(replay_day(plane.access, day, on_progress=_ticker(say)))
+        runs = asyncio.run(replay_day(plane.access, day, on_progress=tenths(say)))
         metrics = processes.metrics("controller")
         say(", ".join(f"{key.split('{')[1][8:-2]} {value:.0f}" for key, value in metrics.items()
                       if key.startswith("greensched_operator_released_total")))  # fmt: skip
@@ -178,7 +178,8 @@ async def _set_up(plane: ControlPlane, world: World, rate: float) -> tuple[Day, 
     return day, processes
 
 
-def _ticker(say: Callable[[str], None]) -> Callable[[int, int], None]:
+def tenths(say: Callable[[str], None]) -> Callable[[int, int], None]:
+    """Return a function that says when another tenth of the jobs has ended."""
     last_tenth = [-1]
 
     def report(done: int, total: int) -> None:

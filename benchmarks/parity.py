@@ -19,6 +19,7 @@ from benchmarks.command_line import ROOT, parse, result_file, write_json
 from benchmarks.parity_day import PlayedDay, played
 from greensched_policies.billing.accounting import Bill
 from greensched_policies.costs.cost import Floats
+from greensched_policies.planning.outlook import SLOT_S
 from greensched_simulator.scenario.file import read_document
 from greensched_simulator.scenario.model import Scenario
 from greensched_simulator.testing.operator_beside import ROUNDING_S, decided_by_operator
@@ -30,7 +31,6 @@ from greensched_testbed.held_day.watched_runs import node_row, placements_of
 SCENARIO = Path(__file__).with_name("parity-day.yaml")
 POLICY = Path(__file__).with_name("parity-policy.yaml")
 DAYS = ("errors", "exact")
-_SLOT_S = 900.0
 _SMALLEST = {"jobs": 12, "rate": 1440.0}
 
 
@@ -90,11 +90,11 @@ def compared(done: PlayedDay) -> dict[str, float]:
         "held_jobs_simulated": int(_waits(done).sum()),
         "equal_starts_pct": 100.0 * float(np.mean(_are_equal(done))),
         "late_starts": sum(
-            run.latest_s is not None and (run.started_s or np.inf) > run.latest_s + rate
+            run.latest_s is not None and _or_never(run.started_s) > run.latest_s + rate
             for run in runs
         ),
         "late_jobs": sum(
-            bool((run.ended_s or np.inf) > done.day.world.jobs.deadline_s[run.place] + rate)
+            bool(_or_never(run.ended_s) > done.day.world.jobs.deadline_s[run.place] + rate)
             for run in runs
         ),
         "lost_jobs": sum(run.ended_s is None for run in runs),
@@ -180,9 +180,13 @@ def _are_equal(done: PlayedDay) -> list[bool]:
     ]
     planned_s: Floats = done.simulated.planned_s
     return [
-        bool(abs(one_s - other_s) < _SLOT_S)
+        bool(abs(one_s - other_s) < SLOT_S)
         for one_s, other_s in zip(starts_s, planned_s, strict=True)
     ]
+
+
+def _or_never(at_s: float | None) -> float:
+    return np.inf if at_s is None else at_s
 
 
 def _active_g(bill: Bill) -> float:

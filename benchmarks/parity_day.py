@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from benchmarks.operator_day import tenths
 from greensched_core.api_paths import NODES
 from greensched_core.errors import BadInput
 from greensched_core.kubernetes_api import ApiClient
@@ -67,7 +68,7 @@ def played(
         day = asyncio.run(_set_up(plane, scenario, world, policy, rate))
         jobs = world.jobs.arrival_s.size
         say(f"{jobs} jobs, a day in {86_400 / rate / 60:.1f} minutes")
-        runs = asyncio.run(replay_day(plane.access, day, on_progress=_ticker(say)))
+        runs = asyncio.run(replay_day(plane.access, day, on_progress=tenths(say)))
         for process in plane.processes.all():
             process.check()  # without the extender it would not be GreenSched's day
     ends_s = (run.ended_s or 0.0 for run in runs)
@@ -130,15 +131,3 @@ async def _refuse_other_nodes(client: ApiClient, day: Day) -> None:
                 and np.allclose(read.curve.watts, watts, atol=1e-3)
             ):
                 raise BadInput(f"{read.name}: {found} on the cluster, {wanted} simulated; {faults}")
-
-
-def _ticker(say: Callable[[str], None]) -> Callable[[int, int], None]:
-    last_tenth = [-1]
-
-    def report(done: int, total: int) -> None:
-        tenth = done * 10 // max(total, 1)
-        if tenth > last_tenth[0]:
-            last_tenth[0] = tenth
-            say(f"{done} of {total} have ended")
-
-    return report

@@ -50,13 +50,13 @@ class Zone:
     pue: float = 1.0  # mean
     memory_bytes: float = 0.0  # allocatable, of schedulable nodes; 0: not known, and not planned
     largest_node: tuple[float, float] = (0.0, 0.0)  # most cores and most memory of a node, likewise
-    kinds: tuple[NodeShape, ...] = ()  # of its schedulable nodes
+    shapes: tuple[NodeShape, ...] = ()  # of its schedulable nodes
 
     def speed_for(self, cpu_cores: float, memory_bytes: float, gpus: float) -> float:
         """Return the speed of a pod's mean run on the nodes that can take it; 0: none can."""
-        able = [kind for kind in self.kinds if kind.takes(cpu_cores, memory_bytes, gpus)]
-        cores = sum(kind.cpu_cores * kind.count for kind in able)
-        slowness = sum(kind.cpu_cores * kind.count / kind.speed for kind in able)
+        able = [shape for shape in self.shapes if shape.takes(cpu_cores, memory_bytes, gpus)]
+        cores = sum(shape.cpu_cores * shape.count for shape in able)
+        slowness = sum(shape.cpu_cores * shape.count / shape.speed for shape in able)
         return cores / slowness if slowness else 0.0
 
 
@@ -210,14 +210,14 @@ def mean_zone(name: str, nodes: Sequence[Node], assumed: PowerAssumptions) -> Zo
             gpu_watts += node.gpu.count * range_w * assumed.gpu_ratio * pue
         slowness += node.cpu_cores / node.speed
         pues += node.cpu_cores * pue
-    kinds = Counter(
+    shapes = Counter(
         (node.cpu_cores, node.memory_bytes, float(node.gpu_count), node.speed) for node in nodes
     )
     return Zone(
         name, cores, watts / cores, gpu_watts / gpus if gpus else 0.0, gpus, cores / slowness,
         pues / cores, sum(node.memory_bytes for node in nodes),
         (max(node.cpu_cores for node in nodes), max(node.memory_bytes for node in nodes)),
-        tuple(NodeShape(*kind, count) for kind, count in kinds.items()),
+        tuple(NodeShape(*shape, count) for shape, count in shapes.items()),
     )  # fmt: skip
 
 
@@ -262,7 +262,8 @@ class RunningPods:
             runtime_s = expected_s(pod.owner, speed) if pod.owner else None
             if runtime_s is None:
                 runtime_s = (pod.until_s - pod.seen_s) / speed
-            yield replace(pod, until_s=min(pod.seen_s + runtime_s, pod.leaves_s))
+            until_s = min(pod.seen_s + runtime_s, pod.leaves_s)
+            yield pod if until_s == pod.until_s else replace(pod, until_s=until_s)
 
     def list_began(self) -> None:
         """Begin a full list."""

@@ -129,7 +129,9 @@ async def _set_runtimes(client: ApiClient, day: Day, log: WatchedRuns) -> None:
                 return
             except ApiUnavailable as fault:
                 if fault.status == 404:
-                    return
+                    return  # it was deleted
+                if fault.status is not None and fault.status < 500 and fault.status != 429:
+                    raise
             await asyncio.sleep(_RETRY_S)
 
     async with asyncio.TaskGroup() as group:
