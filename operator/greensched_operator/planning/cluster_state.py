@@ -49,7 +49,6 @@ class Zone:
     speed: float = 1.0  # of a mean run, relative to the reference core: a harmonic mean
     pue: float = 1.0  # mean
     memory_bytes: float = 0.0  # allocatable, of schedulable nodes; 0: not known, and not planned
-    largest_node: tuple[float, float] = (0.0, 0.0)  # most cores and most memory of a node, likewise
     shapes: tuple[NodeShape, ...] = ()  # of its schedulable nodes
 
     def speed_for(self, cpu_cores: float, memory_bytes: float, gpus: float) -> float:
@@ -216,7 +215,6 @@ def mean_zone(name: str, nodes: Sequence[Node], assumed: PowerAssumptions) -> Zo
     return Zone(
         name, cores, watts / cores, gpu_watts / gpus if gpus else 0.0, gpus, cores / slowness,
         pues / cores, sum(node.memory_bytes for node in nodes),
-        (max(node.cpu_cores for node in nodes), max(node.memory_bytes for node in nodes)),
         tuple(NodeShape(*shape, count) for shape, count in shapes.items()),
     )  # fmt: skip
 

@@ -67,8 +67,9 @@ def pod_needs(work: Work) -> tuple[float, float, float]:
 
 def largest_node(zones: Sequence[Zone]) -> tuple[float, float]:
     """Return the most cores and the most memory of a node in any zone; 0: unknown."""
-    cores = max((zone.largest_node[0] for zone in zones), default=0.0)
-    return cores, max((zone.largest_node[1] for zone in zones), default=0.0)
+    shapes = [shape for zone in zones for shape in zone.shapes]
+    cores = max((shape.cpu_cores for shape in shapes), default=0.0)
+    return cores, max((shape.memory_bytes for shape in shapes), default=0.0)
 
 
 def share_of_node(work: Work, node: tuple[float, float]) -> float:

@@ -8,7 +8,7 @@ from greensched_core.cluster_settings import PowerAssumptions
 from greensched_core.power.curves import PowerCurve
 from greensched_core.state import Node
 from greensched_operator.planning.busy_cores import BusyCores
-from greensched_operator.planning.cluster_state import Zone, mean_zone
+from greensched_operator.planning.cluster_state import NodeShape, Zone, mean_zone
 from greensched_operator.planning.start_planning import core_plan
 from greensched_operator.planning.work_power import largest_node, share_of_node
 from greensched_policies.costs.cost import CURVE_POINTS
@@ -52,9 +52,8 @@ def test_a_clock_that_is_set_back_loses_nothing() -> None:
 def test_a_workload_is_as_large_as_one_of_its_pods(pods: int, share: float) -> None:
     """A Job whose parallelism is 0 has no pods now."""
     work = replace(work_of("train", {}), pods=pods, cpu_cores=32.0, memory_bytes=4.0)
-    zones = (
-        replace(ZONES[0], largest_node=(32.0, 64.0)), replace(ZONES[1], largest_node=(16.0, 128.0))
-    )  # fmt: skip
+    large, small = NodeShape(32.0, 64.0, 0.0, 1.0, 1), NodeShape(16.0, 128.0, 0.0, 1.0, 2)
+    zones = replace(ZONES[0], shapes=(large,)), replace(ZONES[1], shapes=(small,))
     assert share_of_node(work, largest_node(zones)) == share
 
 
@@ -62,10 +61,11 @@ def test_work_in_a_cluster_without_nodes_has_no_size() -> None:
     assert share_of_node(work_of("train", {}), largest_node(())) == 0.0
 
 
-def test_a_zone_knows_its_largest_node() -> None:
+def test_the_largest_node_has_the_most_cores_of_one_and_the_most_memory_of_another() -> None:
     curve = PowerCurve((100.0,) * CURVE_POINTS)
     nodes = [Node("n", "GB", *size, None, curve, "label", "m") for size in SIZES]
-    assert mean_zone("GB", nodes, PowerAssumptions(0.5, 0.5, 1.0)).largest_node == (64.0, 512.0)
+    zone = mean_zone("GB", nodes, PowerAssumptions(0.5, 0.5, 1.0))
+    assert largest_node((zone,)) == (64.0, 512.0)
 
 
 def test_the_plan_knows_how_busy_the_cluster_was() -> None:
