@@ -6,6 +6,7 @@ from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 
 _RETRY_S = 0.5
+_OUT_OF_TIME = "unable to return a response in the time allotted"  # Kubernetes' NewTimeoutError
 
 
 async def exists(client: ApiClient, path: str) -> bool:
@@ -23,7 +24,8 @@ async def create_once(client: ApiClient, path: str, body: bytes) -> None:
     """Create an object; retry until the server answers.
 
     An object that an earlier try created is accepted. Raises ApiUnavailable if the server refuses
-    the object (HTTP 4xx).
+    the object (HTTP 4xx). A busy server whose admission cannot read in time what it checks also
+    answers 403; that is no refusal.
     """
     is_retry = False
     while True:
@@ -33,7 +35,8 @@ async def create_once(client: ApiClient, path: str, body: bytes) -> None:
         except ApiUnavailable as fault:
             if is_retry and fault.status == 409:
                 return
-            if fault.status is not None and fault.status < 500 and fault.status != 429:
+            is_refused = fault.status is not None and fault.status < 500 and fault.status != 429
+            if is_refused and _OUT_OF_TIME not in str(fault):
                 raise
         is_retry = True
         await asyncio.sleep(_RETRY_S)
