@@ -200,10 +200,12 @@ class Controller:
             return
         try:
             situation = self._situation(earlier_plans)
-            if plans_may_stay and self._is_as_planned(situation):
-                situation = replace(situation, staying=dict(self.works.planned))
-            elif not earlier_plans:
-                self._planned_on = _names(situation), situation.outlooks
+            if not earlier_plans:
+                is_anew = not plans_may_stay or not self._is_as_planned(situation)
+                if is_anew:
+                    self._planned_on = _names(situation), situation.outlooks
+                earlier = dict(self.works.planned)
+                situation = replace(situation, staying=earlier, may_move=is_anew)
             planning = in_thread(self._plan_starts, waiting, situation)
             planned, released = await self._while_starting(planning)
         except Exception:  # held work still starts at its latest start

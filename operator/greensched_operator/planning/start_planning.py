@@ -63,13 +63,16 @@ class Situation:
     queued: tuple["Planned", ...] = ()  # released, but without a node; their room stays reserved
     # Earlier plans by uid, which stay where there is still room; other work is planned anew.
     staying: Mapping[str, "Planned"] = field(default_factory=dict)
+    may_move: bool = False  # earlier plans keep their room, but better starts are chosen
     largest_node: tuple[float, float] = field(init=False)  # the most cores and memory of any
-    # Speeds in the zones of pods with these needs, as far as they were asked for.
+    # In each zone, for the needs asked for so far: speeds of a pod, and watts of a workload.
     known_speeds: dict[tuple[float, float, float], list[float]] = field(init=False)
+    known_watts: dict[tuple[float | None, int, float, float], list[float]] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "largest_node", largest_node(self.zones))
         object.__setattr__(self, "known_speeds", {})
+        object.__setattr__(self, "known_watts", {})
 
     def speeds(self, work: Work) -> list[float]:
         """Return the speed of a workload's mean run in each zone, 0 where no node can take it."""
@@ -77,6 +80,16 @@ class Situation:
         found = self.known_speeds.get(needs)
         if found is None:
             found = self.known_speeds[needs] = speeds_for(needs, self.zones)
+        return found
+
+    def watts(self, one: MayWait) -> list[float]:
+        """Return the watts that a workload adds in each zone."""
+        work, terms = one.work, one.terms
+        asks = terms.pod_power_w, work.pods, work.cpu_cores, work.gpus
+        found = self.known_watts.get(asks)
+        if found is None:
+            found = [work_power_w(work, terms, zone) for zone in self.zones]
+            self.known_watts[asks] = found
         return found
 
 
@@ -256,16 +269,18 @@ def _gangs(waiting: Sequence[MayWait]) -> list[list[MayWait]]:
 
 def _start_request(group: Sequence[MayWait], situation: Situation) -> StartRequest:
     first = group[0]
-    zones, allowed = situation.zones, situation.zones_for(first)
+    runs_s, allowed = _runs_s(group, situation), situation.zones_for(first)
+    if allowed:
+        runs_s = [
+            run if zone.name in allowed else math.inf
+            for zone, run in zip(situation.zones, runs_s, strict=True)
+        ]
     kept = first.work.marks.planned_start_s
     return StartRequest(
-        runtime_s=[
-            run if not allowed or zone.name in allowed else math.inf
-            for zone, run in zip(zones, _runs_s(group, situation), strict=True)
-        ],
+        runtime_s=runs_s,
         latest_s=min(one.terms.latest_start_s for one in group),
         cpu_cores=sum(one.work.cpu_cores for one in group),
-        power_w=[_power_w(group, zone) for zone in zones],
+        power_w=_watts(group, situation),
         weights=first.policy.weights,
         when=situation.when_for(first),
         limit=CarbonLimit(first.policy.carbon_price_per_g, _at_arrival_g(group)),
@@ -293,7 +308,13 @@ def _kept(group: Sequence[MayWait], situation: Situation, places: Mapping[str, i
             return None
     chosen = first.chosen
     seeks_room = chosen.why is StartReason.NO_ROOM
-    return Kept(places[first.kept_zone], chosen.expected_s, chosen.kept_until_s, seeks_room)
+    return Kept(
+        places[first.kept_zone],
+        chosen.expected_s,
+        chosen.kept_until_s,
+        seeks_room,
+        situation.may_move,
+    )
 
 
 def needs_of(work: Work) -> tuple[float, float, float]:
@@ -307,12 +328,10 @@ def _runs_s(group: Sequence[MayWait], situation: Situation) -> list[float]:
     return each[0] if len(each) == 1 else [max(in_zone) for in_zone in zip(*each, strict=True)]
 
 
-def _power_w(group: Sequence[MayWait], zone: Zone) -> float:
-    """Return the watts that a group adds in a zone."""
-    power_w = 0.0
-    for one in group:
-        power_w += work_power_w(one.work, one.terms, zone)
-    return power_w
+def _watts(group: Sequence[MayWait], situation: Situation) -> list[float]:
+    """Return the watts that a group adds in each zone."""
+    each = [situation.watts(one) for one in group]
+    return each[0] if len(each) == 1 else [sum(in_zone) for in_zone in zip(*each, strict=True)]
 
 
 def _at_arrival_g(group: Sequence[MayWait]) -> float:

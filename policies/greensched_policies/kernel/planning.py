@@ -68,13 +68,21 @@ def plan_starts(basis: Basis, many: Many, order: Integers, ask_at: int, found: F
 
     `order`, [2,M], has the place of each, and that of its rule, or NO_RULE: then the function at
     the address `ask_at` gives the costs; or QUEUED.
+
+    Work that may move keeps the room of its earlier plan until its turn comes, so that no other
+    work takes it away: a better forecast for one would else move many.
     """
+    has_kept = np.zeros(order.shape[1], np.bool_)
+    for at in range(order.shape[1]):
+        has_kept[at] = may_move(many, order[0, at]) and stays(basis, many, order[0, at])
     for at in range(order.shape[1]):
         place, rule = order[0, at], order[1, at]
         if rule == QUEUED:
             take_soonest(basis, many, place, found)
             continue
-        if stays(basis, many, place):
+        if has_kept[at]:
+            free_kept(basis, many, place)
+        elif not may_move(many, place) and stays(basis, many, place):
             found[rows.WHY, place] = STAYS
             continue
         count = starts_of(basis, many, place)
@@ -159,6 +167,25 @@ def stays(basis: Basis, many: Many, place: int) -> bool:
         return False
     _keep_room(basis, work, zone, expected)
     return True
+
+
+@inlined
+def may_move(many: Many, place: int) -> bool:
+    """Return whether a workload with an earlier plan is planned anew, in the room of all others."""
+    return bool(many.asked[rows.MAY_MOVE, place] != 0.0)
+
+
+@fast
+def free_kept(basis: Basis, many: Many, place: int) -> None:
+    """Take back the room that `stays` has kept for a workload."""
+    zone, from_s = int(many.asked[rows.STAYS_IN, place]), many.asked[rows.STAYS_FROM_S, place]
+    expected = np.rint((from_s - basis.now_s) / basis.slot_s)
+    begin_s = basis.now_s + expected * basis.slot_s
+    end_s = begin_s + many.runtime_s[place, zone]
+    cores, gpus = many.asked[rows.CPU_CORES, place], many.asked[rows.GPUS, place]
+    memory_bytes = many.asked[rows.MEMORY_BYTES, place]
+    keep(basis.plan, zone, basis.slot_s, begin_s, end_s, -cores)
+    keep_more(basis.plan, zone, basis.slot_s, begin_s, end_s, -gpus, -memory_bytes)
 
 
 @fast

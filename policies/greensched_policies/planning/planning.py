@@ -22,6 +22,7 @@ from greensched_policies.library.functions import (
     HAS_ROOM,
     LACKS_ROOM,
     LATEST_S,
+    MAY_MOVE,
     NO_ZONE_YET,
     PLACE,
     PRICE,
@@ -82,6 +83,7 @@ class Kept:
     begin_s: float
     end_s: float
     seeks_room: bool = False  # it would run earlier if there were room
+    may_move: bool = False  # another start is chosen if it is better
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,7 +197,8 @@ def plan_again(
 ) -> list[Chosen | None]:
     """Choose starts as `plan_all` does, but not of work whose earlier plan, `kept`, still has room.
 
-    The answer for such work is None, and `plan` keeps its room again.
+    The answer for such work is None, and `plan` keeps its room again. Work that may move is chosen
+    anew, but no other work takes the room of its earlier plan.
     """
     if not requests:
         return []
@@ -204,6 +207,7 @@ def plan_again(
         if each is not None:
             asked[STAYS_IN, place], asked[SEEKS_ROOM, place] = each.zone, each.seeks_room
             asked[STAYS_FROM_S, place] = each.begin_s - outlook.begin_s
+            asked[MAY_MOVE, place] = each.may_move
     order = np.argsort(asked[LATEST_S], kind="stable")
     rules = library_rules([each.when for each in requests])
     found = plan_starts(outlook, plan, now_s, asked, _in_zones(requests), order, rules)
@@ -267,7 +271,7 @@ def _numbers(request: StartRequest, begin_s: float) -> tuple[float, ...]:
         limit.price_per_g, limit.at_arrival_g, math.nan if kept_s is None else kept_s - begin_s,
         saving, change, float(request.waits_for_room), request.memory_bytes,
         NO_ZONE_YET, 0.0, 0.0, math.nan if request.spare_s is None else request.spare_s,
-        request.node_share,
+        request.node_share, 0.0,
     )  # fmt: skip
 
 

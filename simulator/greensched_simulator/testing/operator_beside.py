@@ -80,15 +80,19 @@ class OperatorBeside:
 
     def has_plans(self, now_s: float) -> bool:
         """Return whether any job is held, or queues for a node."""
-        return bool(self.held) or any(self.schedule.start_s[job] > now_s for job in self.queued)
+        return bool(self.held) or any(self.has_no_node(job, now_s) for job in self.queued)
+
+    def has_no_node(self, job: int, now_s: float) -> bool:
+        """Return whether a job waits for a node, perhaps for ever."""
+        return not self.schedule.start_s[job] <= now_s
 
     def plans_again(self, now_s: float, *, is_whole: bool) -> None:
         """Plan all held jobs again, as after a new forecast, or those whose room is gone."""
-        staying = {} if is_whole else {f"job-{job}": one for job, one in self.plans.items()}
+        staying = {f"job-{job}": one for job, one in self.plans.items()}
         self.plans.clear()
         for one in requeued(self.situation(now_s)):
             self.queued[int(one.waiting.work.name)] = one
-        situation = replace(self.situation(now_s), staying=staying)
+        situation = replace(self.situation(now_s), staying=staying, may_move=is_whole)
         planned, released = plan_starts(list(self.held.values()), situation)
         self.take(now_s, planned, [each.work.name for each in released])
 
@@ -174,9 +178,7 @@ class OperatorBeside:
             opens_s=lambda _: -np.inf,
             jitter_s=120.0,
             busy_share=self.busy_share,
-            queued=tuple(
-                one for job, one in self.queued.items() if self.schedule.start_s[job] > now_s
-            ),
+            queued=tuple(one for job, one in self.queued.items() if self.has_no_node(job, now_s)),
         )
 
     def running(self, now_s: float) -> tuple[Running, ...]:

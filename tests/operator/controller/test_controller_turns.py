@@ -89,7 +89,7 @@ class Scene:
         """Plan, once it may go on."""
         self.planning.set()
         assert self.go_on.wait(PATIENCE_S)
-        self.staying.append(sorted(now.staying))
+        self.staying.append([] if now.may_move else sorted(now.staying))
         if self.fault is not None:
             raise self.fault
         return plan_starts(waiting, now)

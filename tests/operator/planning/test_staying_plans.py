@@ -34,6 +34,28 @@ def test_a_plan_stays_though_another_start_is_better_now() -> None:
     assert anew.start_s != first.start_s
 
 
+def test_a_new_forecast_lets_nobody_take_the_room_of_others() -> None:
+    def clean(first_g: float, second_g: float) -> Situation:
+        """Return two clean half-hours, each with room for one workload."""
+        return situation([500.0] * 4 + [first_g] * 2 + [second_g] * 2 + [500.0] * 88, cores=2.0)
+
+    one, two = planned_in(clean(100.0, 104.0), "one", "two")
+    assert one.start_s < two.start_s
+    now = clean(112.0, 100.0)
+    starts_s = {each.waiting.work.name: each.start_s for each in planned_in(now, "one", "two")}
+    assert starts_s["one"] > starts_s["two"], "planned from nothing, they would swap"
+    assert {each.start_s for each in again(replace(now, may_move=True), one, two)} == {
+        one.start_s,
+        two.start_s,
+    }
+
+
+def test_a_new_forecast_moves_what_gains_in_room_that_is_free() -> None:
+    [first] = planned_in(situation(), "train")
+    [moved] = again(replace(situation(CLEANER), may_move=True), first)
+    assert moved.start_s < first.start_s
+
+
 def test_a_gang_stays_together() -> None:
     first = planned_in(situation(), "one", "two", gang="both")
     assert again(situation(CLEANER), *first) == first

@@ -8,6 +8,7 @@ from greensched_policies.costs.cost import Integers
 from greensched_policies.kernel.planning import (
     Basis,
     Many,
+    free_kept,
     pending_work_of,
     see,
     starts_of,
@@ -100,9 +101,13 @@ def replan_held(now_s: float, is_whole: bool, run: Run, hold: Hold) -> Integers:
     _keep_others(run, hold)
     jobs = jobs[np.argsort(hold.asked[rows.LATEST_S][jobs], kind="mergesort")]
     basis, many = basis_of(begin_s, run, hold), many_of(run, hold)
-    starts_s = np.empty(jobs.size)
+    starts_s, has_kept = run.recorded.planned_s[jobs], np.zeros(jobs.size, np.bool_)
     for place in range(jobs.size):
-        starts_s[place] = run.recorded.planned_s[jobs[place]]
+        if is_whole and starts_s[place] > now_s:
+            has_kept[place] = stays(basis, many, jobs[place])
+    for place in range(jobs.size):
+        if has_kept[place]:
+            free_kept(basis, many, jobs[place])
         if is_whole or starts_s[place] <= now_s or not stays(basis, many, jobs[place]):
             _choose(jobs[place], begin_s, run, hold)
             starts_s[place] = _start_s(jobs[place], now_s, run, hold)
