@@ -11,10 +11,15 @@ from greensched_policies.compiling.compiled import borrowing, fast, inlined
 from greensched_policies.costs.cost import CPU_CAPACITY, Integers
 from greensched_simulator.arrays.heaps import Heap, job_at, push, restore, size_of
 from greensched_simulator.arrays.nodes import Outages
-from greensched_simulator.engine.execution.running import add_room, leave_nodes, refresh
+from greensched_simulator.engine.execution.running import add_part, leave_nodes, parts_of, refresh
 from greensched_simulator.engine.execution.runs import clear_agenda
 from greensched_simulator.engine.execution.suspending import note_run_segments
-from greensched_simulator.engine.execution.workers import node_of, workers_of
+from greensched_simulator.engine.execution.workers import (
+    keep_until,
+    kept_until_of,
+    node_of,
+    workers_of,
+)
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.cluster import ClusterState, is_empty
 from greensched_simulator.engine.state.power_states import (
@@ -79,10 +84,11 @@ def fail(node: int, now_s: float, run: Run) -> Integers:
 def _forget_plan(job: int, now_s: float, run: Run) -> None:
     """Free the room that the plan keeps for a job's current or next run segment."""
     recorded = run.recorded
-    kept_s = recorded.kept_from_s[job], recorded.kept_until_s[job]
-    zone, cores = recorded.planned_zone[job], recorded.kept_cores[job]
-    add_room(job, zone, kept_s[0], kept_s[1], -cores, -recorded.kept_gpus[job], run)
-    recorded.kept_from_s[job] = recorded.kept_until_s[job] = now_s
+    for part in range(parts_of(job, run)):
+        until_s = kept_until_of(job, part, recorded)
+        add_part(job, part, recorded.kept_from_s[job], until_s, -1.0, run)
+        keep_until(job, part, now_s, recorded)
+    recorded.kept_from_s[job] = now_s
     recorded.kept_cores[job] = recorded.kept_gpus[job] = 0.0
 
 

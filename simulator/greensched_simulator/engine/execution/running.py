@@ -18,6 +18,8 @@ from greensched_simulator.engine.execution.workers import (
     all_gpus,
     data_of,
     gpus_of,
+    keep_until,
+    kept_until_of,
     node_of,
     throughput_of,
     update_speed,
@@ -159,17 +161,37 @@ def free_plan(job: int, now_s: float, run: Run) -> None:
     Where a GreenPolicy holds jobs, the plan no longer counts it in the present slot either.
     """
     recorded, slot_s = run.recorded, run.terms.slot_s
-    expected_s, begin_s = recorded.kept_until_s[job], now_s // slot_s * slot_s
-    zone = run.cluster.zone[recorded.node[job]]
-    cores, gpus = recorded.kept_cores[job], recorded.kept_gpus[job]
+    for part in range(parts_of(job, run)):
+        until_s = kept_until_of(job, part, recorded)
+        if run.terms.may_hold and until_s > now_s // slot_s * slot_s:
+            add_part(job, part, now_s // slot_s * slot_s, until_s, -1.0, run)
+        elif not run.terms.may_hold and until_s > now_s + slot_s:
+            begin_s = np.ceil(now_s / slot_s) * slot_s
+            add_part(job, part, begin_s, until_s, -1.0, run)
+            keep_until(job, part, begin_s, recorded)
     if run.terms.may_hold:
-        if expected_s > begin_s:
-            add_room(job, zone, begin_s, expected_s, -cores, -gpus, run)
         recorded.kept_cores[job] = recorded.kept_gpus[job] = 0.0
-    elif expected_s > now_s + slot_s:
-        begin_s = np.ceil(now_s / slot_s) * slot_s
-        add_room(job, zone, begin_s, expected_s, -cores, -gpus, run)
-        recorded.kept_until_s[job] = begin_s
+
+
+@inlined
+def parts_of(job: int, run: Run) -> int:
+    """Return in how many parts the plan counts a running job: each worker by itself.
+
+    Where jobs may be suspended, all workers are one part, on the node of the first.
+    """
+    return 1 if run.terms.may_suspend else workers_of(job, run.recorded)
+
+
+@borrowing
+def add_part(job: int, part: int, begin_s: float, end_s: float, sign: float, run: Run) -> None:
+    """Add the room that the plan keeps for a part of a running job, in its node's zone.
+
+    `sign` is 1, or -1 to remove it.
+    """
+    recorded, share = run.recorded, sign / parts_of(job, run)
+    cores, gpus = share * recorded.kept_cores[job], share * recorded.kept_gpus[job]
+    zone = run.cluster.zone[node_of(job, part, recorded)]
+    add_room(job, zone, begin_s, end_s, cores, gpus, run)
 
 
 @borrowing
@@ -199,22 +221,32 @@ def leave_nodes(job: int, now_s: float, run: Run) -> None:
 
 @borrowing
 def _move_plan(job: int, runs_from_s: float, expected_s: float, zone: int, run: Run) -> None:
-    """Move a job's room in the plan to its real start, expected end, zone, cores and GPUs."""
+    """Move a job's room in the plan to its real start, expected end, zones, cores and GPUs.
+
+    `zone` is that of its first node.
+    """
     recorded = run.recorded
     if not is_kept(run.plan):
         return
     begin_s, end_s = recorded.kept_from_s[job], recorded.kept_until_s[job]
     cores, kept = all_cores(job, run.jobs, recorded), recorded.kept_cores[job]
-    is_elsewhere = recorded.planned_zone[job] != zone or kept != cores
+    parts = parts_of(job, run)
+    is_elsewhere = recorded.planned_zone[job] != zone or kept != cores or parts > 1
     if begin_s == runs_from_s and end_s == expected_s and not is_elsewhere:
         return
     gpus, kept_gpus = all_gpus(job, run.jobs, recorded), recorded.kept_gpus[job]
     if kept + kept_gpus > 0.0:
         add_room(job, recorded.planned_zone[job], begin_s, end_s, -kept, -kept_gpus, run)
-    add_room(job, zone, runs_from_s, expected_s, cores, gpus, run)
-    recorded.kept_from_s[job], recorded.kept_until_s[job] = runs_from_s, expected_s
-    recorded.kept_cores[job], recorded.kept_gpus[job] = cores, gpus
-    recorded.planned_zone[job] = zone
+    recorded.kept_from_s[job], recorded.kept_cores[job] = runs_from_s, cores
+    recorded.kept_gpus[job], recorded.planned_zone[job] = gpus, zone
+    for part in range(parts):
+        until_s = expected_s
+        if parts > 1:  # each as if it ran at the speed of its own node
+            speed = run.cluster.nodes[CORE_SPEED, node_of(job, part, recorded)]
+            slowest = recorded.progress[FULL_SPEED, job]
+            until_s = runs_from_s + (expected_s - runs_from_s) * slowest / speed
+        keep_until(job, part, until_s, recorded)
+        add_part(job, part, runs_from_s, until_s, 1.0, run)
 
 
 @inlined

@@ -159,6 +159,23 @@ def node_of(job: int, worker: int, recorded: Recorded) -> int:
 
 
 @inlined
+def kept_until_of(job: int, worker: int, recorded: Recorded) -> float:
+    """Return until when the plan keeps room for one worker of a running job."""
+    if worker == 0:
+        return float(recorded.kept_until_s[job])
+    return float(recorded.others_until_s[recorded.first_other[job] + worker - 1])
+
+
+@inlined
+def keep_until(job: int, worker: int, until_s: float, recorded: Recorded) -> None:
+    """Record until when the plan keeps room for one worker of a running job."""
+    if worker == 0:
+        recorded.kept_until_s[job] = until_s
+    else:
+        recorded.others_until_s[recorded.first_other[job] + worker - 1] = until_s
+
+
+@inlined
 def gpus_of(job: int, worker: int, recorded: Recorded) -> int:
     """Return a bit mask of the GPUs that one worker of a running job has."""
     if worker == 0:

@@ -17,8 +17,13 @@ from greensched_policies.library.functions import (
     ZONE_EXPECTED,
 )
 from greensched_simulator.arrays.heaps import job_at, size_of
-from greensched_simulator.engine.execution.running import add_room
-from greensched_simulator.engine.execution.workers import all_cores, all_gpus
+from greensched_simulator.engine.execution.running import add_part, add_room, parts_of
+from greensched_simulator.engine.execution.workers import (
+    all_cores,
+    all_gpus,
+    keep_until,
+    kept_until_of,
+)
 from greensched_simulator.engine.holding.hold import COUNTED_SLOT, Hold
 from greensched_simulator.engine.run import Run
 
@@ -45,7 +50,9 @@ def give_room_back(job: int, now_s: float, run: Run) -> None:
     """Free the room that the plan keeps for a held job; it starts now, or is planned again."""
     recorded = run.recorded
     if recorded.kept_cores[job] + recorded.kept_gpus[job] > 0.0:
-        _add(job, recorded.kept_from_s[job], recorded.kept_until_s[job], -1.0, run)
+        zone, until_s = recorded.planned_zone[job], recorded.kept_until_s[job]
+        cores, gpus = recorded.kept_cores[job], recorded.kept_gpus[job]
+        add_room(job, zone, recorded.kept_from_s[job], until_s, -cores, -gpus, run)
     recorded.planned_zone[job] = max(recorded.planned_zone[job], 0)
     recorded.kept_cores[job] = recorded.kept_gpus[job] = 0.0
     recorded.kept_from_s[job] = recorded.kept_until_s[job] = now_s
@@ -79,9 +86,10 @@ def count_overdue(begin_s: float, run: Run, hold: Hold) -> None:
     ends, recorded, end_s = run.events.ends, run.recorded, begin_s + run.terms.slot_s
     for place in range(size_of(ends)):
         job = job_at(ends, place)
-        if recorded.kept_until_s[job] <= begin_s:
-            _add(job, begin_s, end_s, 1.0, run)
-            recorded.kept_until_s[job] = end_s
+        for part in range(parts_of(job, run)):
+            if kept_until_of(job, part, recorded) <= begin_s:
+                add_part(job, part, begin_s, end_s, 1.0, run)
+                keep_until(job, part, end_s, recorded)
 
 
 @fast
@@ -100,14 +108,7 @@ def plan_what_runs(begin_s: float, run: Run, hold: Hold) -> None:
     ends = run.events.ends
     for place in range(size_of(ends)):
         job = job_at(ends, place)
-        until_s = max(recorded.kept_until_s[job], begin_s + slot_s)
-        recorded.kept_until_s[job] = until_s
-        _add(job, begin_s, until_s, 1.0, run)
-
-
-@inlined
-def _add(job: int, begin_s: float, end_s: float, sign: float, run: Run) -> None:
-    """Add the room that is kept for a job, or remove it, in its zone."""
-    recorded = run.recorded
-    cores, gpus = sign * recorded.kept_cores[job], sign * recorded.kept_gpus[job]
-    add_room(job, recorded.planned_zone[job], begin_s, end_s, cores, gpus, run)
+        for part in range(parts_of(job, run)):
+            until_s = max(kept_until_of(job, part, recorded), begin_s + slot_s)
+            keep_until(job, part, until_s, recorded)
+            add_part(job, part, begin_s, until_s, 1.0, run)

@@ -37,6 +37,7 @@ class Recorded(NamedTuple):
     first_other: Integers  # index of its first other worker in `others`; unused if it has none
     others: Integers  # [2,W] node and GPUs of each
     others_asleep_s: Floats  # [W] since when that node had slept
+    others_until_s: Floats  # [W] until when the plan keeps room for each
     data_zone: Integers  # where its data lay when it was placed, or lies while it waits
     progress: Floats  # see `progress`
     # [R+1,2] the job of each placed worker, in order, and its node's utilisation without it; the
@@ -71,6 +72,7 @@ def nothing_recorded(
         np.zeros(count, np.int64),
         first,
         np.full((2, int(others.sum())), NOWHERE, np.int64),
+        np.full(int(others.sum()), np.nan),
         np.full(int(others.sum()), np.nan),
         jobs.data_zone.copy(),
         nothing_done(jobs, is_tracked),

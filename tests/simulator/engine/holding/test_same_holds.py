@@ -10,6 +10,7 @@ from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.simulation import simulate
 from greensched_simulator.testing.operator_beside import OperatorBeside, decided_by_operator
 from greensched_simulator.testing.random_worlds import random_world
+from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
 pytestmark = pytest.mark.engine
@@ -75,6 +76,30 @@ def crowded(seed: int, policy: GreenPolicy) -> World:
     world = drawn(seed, 8.0)
     jobs = world.jobs._replace(arrival_s=world.jobs.arrival_s / 3.0)
     return world._replace(jobs=jobs, green_policy=policy)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_both_count_each_worker_of_a_gang_where_it_runs(seed: int) -> None:
+    policy = parse({"metadata": {"name": "p"}, "spec": {"mode": "enforce", "defaultDelay": "8h"}})
+    assert_same_releases(with_gangs(seed, policy), policy)
+
+
+def test_gangs_run_in_several_zones() -> None:
+    policy = parse({"metadata": {"name": "p"}, "spec": {"mode": "enforce", "defaultDelay": "8h"}})
+    spread = 0
+    for world in (with_gangs(seed, policy) for seed in SEEDS):
+        segments = simulate(world, policy_named("green-policy")).run_segments
+        zones = world.nodes.zone[segments.node]
+        spread += sum(np.unique(zones[segments.job == job]).size > 1 for job in segments.job)
+    assert spread > 20
+
+
+def with_gangs(seed: int, policy: GreenPolicy) -> World:
+    """Return a crowded world in which two jobs of three are gangs of two or three workers."""
+    world = crowded(seed, policy)
+    drawn_workers = np.random.default_rng(seed).integers(1, 4, world.jobs.arrival_s.size)
+    workers = np.where(is_replica(world.jobs), 1.0, drawn_workers)
+    return world._replace(jobs=world.jobs._replace(workers=workers))
 
 
 def test_jobs_are_held_by_every_policy_and_a_small_share_holds_fewer() -> None:
