@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 _RATIOS = (
     ("ratio_noop", "onnx", "noop"),
     ("ratio_none", "onnx", "none"),
-    ("ratio_floor_noop", "floor", "noop"),
+    ("ratio_floor", "onnx", "floor"),
 )
 
 

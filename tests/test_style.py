@@ -57,7 +57,7 @@ COMPILED = "one step: the library's entry, the call that reaches it, what both c
 SHARED_NAMES = {
     **dict.fromkeys(("check", "compare", "down", "replay", "report"), VERBS),
     **dict.fromkeys(("simulate", "status", "up"), VERBS),
-    **dict.fromkeys(("plan_starts", "planned_slots", "see_slots"), COMPILED),
+    **dict.fromkeys(("plan_starts", "planned_slots", "see_nodes", "see_slots"), COMPILED),
     "main": "where a program begins",
     "question": "what each meter asks Prometheus",
     "read": "how each provider reads its answer",

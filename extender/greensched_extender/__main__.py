@@ -55,6 +55,7 @@ from greensched_extender.watch_cluster import (
 )
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.learned.config_map import decode_config_map
+from greensched_policies.library.loading import load
 
 log = structlog.get_logger()
 
@@ -337,6 +338,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = load_settings(ExtenderSettings, arguments)
         set_up_logs("extender", settings.log_level)
         raise_file_limit()
+        load()
         disable_created_metrics()  # type: ignore[no-untyped-call]  # they are half of all lines, and unused
         for name in unknown_variables(ExtenderSettings, os.environ):
             log.warning("unknown setting in the environment, ignored", variable=name)

@@ -95,13 +95,13 @@ def remember(
     **facts: Any,
 ) -> Decision:
     """Return a decision that holds an appraisal in small arrays; `facts` are its other fields."""
-    cost, answer = appraisal.cost, appraisal.answer
+    seen, answer = appraisal.seen, appraisal.answer
     reason = answer.reason.value if answer.reason is not None else ""
     return Decision(
         rows=appraisal.rows.astype(np.int32),
         zone_of=zone_of.take(appraisal.rows),
-        power_w=cost.power_w[0].astype(np.float32),
-        runtime_on_node_s=cost.runtime_s[0].astype(np.float32),
+        power_w=seen.power_w,
+        runtime_on_node_s=seen.runtime_s,
         gpu_share=None if appraisal.gpu_share is None else appraisal.gpu_share.astype(np.float32),
         relative_cost=answer.relative_cost[0],
         scores=appraisal.scores,

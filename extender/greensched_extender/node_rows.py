@@ -15,18 +15,7 @@ from greensched_extender.gpu_shares import measured_shares
 from greensched_extender.name_hashes import NameHashes
 from greensched_extender.protocol import SCORE_TAIL, score_head
 from greensched_extender.rows import NO_ROW
-from greensched_extender.view import (
-    CPU_BEFORE,
-    FIXED_COLUMNS,
-    GPU_FREE,
-    IS_EMPTY,
-    MEMORY_FREE,
-    MOVING_COLUMNS,
-    ByteArray,
-    NodeFacts,
-    NodeNames,
-    View,
-)
+from greensched_extender.view import ByteArray, NodeFacts, NodeNames, View
 from greensched_policies.costs.cost import (
     CORE_SPEED,
     CPU_CAPACITY,
@@ -38,6 +27,14 @@ from greensched_policies.costs.cost import (
     PUE,
     Floats,
     curve_table,
+)
+from greensched_policies.library.node_table import (
+    CPU_BEFORE,
+    FIXED_COLUMNS,
+    GPU_FREE,
+    IS_EMPTY,
+    MEMORY_FREE,
+    MOVING_COLUMNS,
 )
 
 _FIRST_ROWS = 256

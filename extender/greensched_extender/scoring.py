@@ -10,19 +10,11 @@ from greensched_core.state import Workload
 from greensched_extender.protocol import score_head
 from greensched_extender.rows import NO_ROW, Rows
 from greensched_extender.view import ByteArray, View
-from greensched_policies.costs.cost import (
-    CostModel,
-    Floats,
-    PlacementCost,
-    WorkloadColumns,
-    ZoneColumns,
-    placement_cost,
-)
-from greensched_policies.encoding.missing_data import mean_filled
-from greensched_policies.encoding.observation import encode_where
+from greensched_policies.costs.cost import CostModel, Floats
 from greensched_policies.encoding.scores import spread_scores
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.learned.guard import GuardedAnswer, WhereGuard
+from greensched_policies.library.seeing_nodes import NodesSeen, PodNeeds, see_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +44,7 @@ class Appraisal:
     """Costs and scores of the known nodes, in the order in which they were offered."""
 
     rows: Rows  # [N] of the known nodes
-    cost: PlacementCost  # [1,N] each
-    carbon_is_guessed: npt.NDArray[np.bool_]  # [N] the zone had no data; the others' mean is used
-    price_is_guessed: npt.NDArray[np.bool_]  # [N]
+    seen: NodesSeen
     gpu_share: Floats | None  # [N] measured, NaN where it is assumed; None: assumed for all
     answer: GuardedAnswer  # relative cost [1,N], the policy that gave it, any fault
     scores: npt.NDArray[np.int8]  # [N] 0..10
@@ -83,44 +73,28 @@ def appraise(
 ) -> Appraisal:
     """Return cost and score of `workload` on each of the known nodes `rows` (none is NO_ROW).
 
-    A zone without data counts as the mean of the other candidates' zones, so it is neither
-    preferred nor avoided. If no candidate's zone has data, the policy decides without that signal.
+    If no candidate's zone has data, the policy decides without that signal.
     """
-    nodes = view.candidates(rows)
-    zone = view.facts.zone_of.take(rows)
-    carbon, carbon_is_guessed = mean_filled(means.carbon_g_per_kwh.take(zone)[None, :])
-    price, price_is_guessed = mean_filled(means.price_per_mwh.take(zone)[None, :])
-    zones = ZoneColumns(carbon, price)
-    request = WorkloadColumns(
-        np.array([[workload.cpu_cores]]),
-        np.array([[workload.memory_bytes]]),
-        np.array([[workload.gpus]]),
-        np.array([[assumptions.runtime_s(workload)]]),
+    needs = PodNeeds(
+        workload.cpu_cores, workload.memory_bytes, workload.gpus, assumptions.runtime_s(workload)
     )
-    gpu_share = _gpu_share(view, rows, workload)
     model = CostModel(
         view.facts.curve_watts,
         assumptions.utilisation_ratio,
-        _gpu_ratio(gpu_share, assumptions.gpu_ratio),
+        assumptions.gpu_ratio,
         assumptions.empty_nodes_sleep,
     )
-    cost = placement_cost(nodes, request, zones, model)
-    observed = encode_where(nodes, request, zones, cost, model, weights)
-    answer = guard.answer(observed.nodes, observed.context)
+    signals = means.carbon_g_per_kwh, means.price_per_mwh
+    seen = see_nodes(view.table, rows, needs, signals, model, weights)
+    answer = guard.answer(*seen.observation)
     scores = spread_scores(answer.relative_cost[0])
-    return Appraisal(
-        rows, cost, carbon_is_guessed[0], price_is_guessed[0], gpu_share, answer, scores
-    )
+    return Appraisal(rows, seen, _gpu_share(view, rows, workload), answer, scores)
 
 
 def _gpu_share(view: View, rows: Rows, workload: Workload) -> Floats | None:
     if view.gpu_share is None or not workload.gpus:
         return None
     return view.gpu_share.take(rows)
-
-
-def _gpu_ratio(share: Floats | None, assumed: float) -> Floats | float:
-    return assumed if share is None else np.where(np.isnan(share), assumed, share)[None, :]
 
 
 def neutral_score(scores: npt.NDArray[np.int8]) -> int:

@@ -219,9 +219,9 @@ class Extender:
             asked.answering.guard,
             asked.by.weights,
         )
-        if appraisal.carbon_is_guessed.any():
+        if appraisal.seen.lack_carbon:
             self._metrics.fallback(Fallback.NO_CARBON)
-        if appraisal.price_is_guessed.any():
+        if appraisal.seen.lack_price:
             self._metrics.fallback(Fallback.NO_PRICE)
         if appraisal.answer.answered_by == "none":
             self._metrics.guard_fallbacks.labels(RULE_FAILED).inc()

@@ -19,13 +19,17 @@ from greensched_policies.costs.cost import (
     Floats,
     NodeColumns,
 )
+from greensched_policies.library.node_table import (
+    CPU_BEFORE,
+    GPU_FREE,
+    IS_EMPTY,
+    MEMORY_FREE,
+    NodeTable,
+)
 
 ByteArray = npt.NDArray[np.uint8]
 
-# Rows of the changing columns; with the fixed ones in `cost` they make up NodeColumns.
-CPU_BEFORE, MEMORY_FREE, GPU_FREE, IS_EMPTY = range(4)
-FIXED_COLUMNS = 8
-MOVING_COLUMNS = 4
+_NOWHERE: Floats = np.empty(0)  # no GPU is measured
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +71,12 @@ class View:
     facts: NodeFacts
     moving: Floats  # [4, rows]
     gpu_share: Floats | None = None  # [rows] measured, NaN where it is not; None: nowhere
+
+    @property
+    def table(self) -> NodeTable:
+        """All rows, as compiled code reads them."""
+        share = _NOWHERE if self.gpu_share is None else self.gpu_share
+        return NodeTable(self.facts.fixed, self.moving, self.facts.zone_of, share)
 
     def candidates(self, rows: Rows) -> NodeColumns:
         """Return the columns of `rows` as a batch of one decision, [1,N] each."""

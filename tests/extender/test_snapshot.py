@@ -14,7 +14,8 @@ from greensched_core.power.hardware import Gpu
 from greensched_core.signals.readings import Reading
 from greensched_core.testing import GIB, make_node
 from greensched_extender.snapshot import METER_WINDOW_S, Snapshot
-from greensched_extender.view import CPU_BEFORE, GPU_FREE, IS_EMPTY, MEMORY_FREE, View
+from greensched_extender.view import View
+from greensched_policies.library.node_table import CPU_BEFORE, GPU_FREE, IS_EMPTY, MEMORY_FREE
 
 World = Any
 

@@ -1,8 +1,8 @@
 """The cost of one more workload on each candidate: watts, joules, money, grams.
 
 Every array is float64 of shape [B,N] (B decisions, N candidates) or, for the workloads, [B,1].
-The functions stay within numba's subset and take numbers as well as arrays: the extender runs them
-as plain numpy on all candidates, the simulator compiles the same formulas for one at a time.
+The functions stay within numba's subset and take numbers as well as arrays: compiled, for the
+simulator's engine and for the extender, they look at one candidate at a time.
 """
 
 from collections.abc import Sequence
@@ -82,8 +82,7 @@ class CostModel(NamedTuple):
 
     curve_watts: Floats  # flat [classes * 11]: watts at 0, 10 … 100 % CPU load, without GPUs
     utilisation_ratio: float  # CPU used per CPU requested
-    # Share of a GPU's idle-to-peak range that a running workload draws; [B,N] where measured.
-    gpu_ratio: Floats | float
+    gpu_ratio: float  # share of a GPU's idle-to-peak range that a running workload draws
     empty_nodes_sleep: bool  # empty nodes draw nothing and are woken by the first workload
 
 

@@ -1,7 +1,8 @@
 """The arrays a `where` policy sees: one row of features per candidate, one context.
 
-Amounts are divided by the mean of the candidates instead of being in grams or watts, so that a
-policy works on grids and clusters that it was not trained on.
+`kernel/seeing_nodes.py` fills them in, node by node. Amounts are divided by the mean of the
+candidates instead of being in grams or watts, so that a policy works on grids and clusters that it
+was not trained on.
 Changing the meaning, order or number of a feature needs a new ENCODING_VERSION.
 """
 
@@ -119,45 +120,6 @@ class Observation(NamedTuple):
 
     nodes: npt.NDArray[np.float32]  # [B,N,16]
     context: npt.NDArray[np.float32]  # [B,8]
-
-
-def encode_where(
-    nodes: NodeColumns,
-    workload: WorkloadColumns,
-    zones: ZoneColumns,
-    cost: PlacementCost,
-    model: CostModel,
-    weights: Weights,
-) -> Observation:
-    """Encode B decisions over N candidates each; every value of the result is finite.
-
-    Missing data is never a zero for one node. If any candidate lacks a price, the price is left
-    out for all candidates of that decision and `cost` becomes relative energy. If any lacks a
-    carbon intensity, `carbon` is 1 for all and its weight in the context is 0.
-
-    The simulator compiles the same functions for one candidate at a time.
-    """
-    batch, count = nodes.cpu_capacity.shape
-    features = np.empty((batch, len(NODE_FEATURES), count), dtype=np.float32)
-    values = np.empty((batch, len(RELATIVE_FEATURES), count))
-    for place, column in enumerate(relative_columns(nodes, zones, cost)):
-        values[:, place] = column
-    for place, column in zip(
-        ROOM_FEATURES, room_columns(nodes, workload, cost, model), strict=True
-    ):
-        features[:, place] = column
-    mean = make_relative(values)
-    features[:, : SLOWDOWN + 1] = values[:, : SLOWDOWN + 1]
-    features[:, ZONE_CARBON : MEMORY_SIZE + 1] = values[:, RELATIVE_ZONE_CARBON:]
-    is_known = np.isfinite(mean)
-    if not is_known.all():
-        leave_out_unknown(features, is_known)
-    context = np.empty((batch, len(CONTEXT_FEATURES)), dtype=np.float32)
-    request = WorkloadColumns(*(column[:, 0] for column in workload))
-    has_carbon, memory = is_known[:, RELATIVE_ZONE_CARBON], mean[:, RELATIVE_MEMORY_SIZE]
-    for place, shared in enumerate(context_columns(request, weights, has_carbon, memory, count)):
-        context[:, place] = shared
-    return Observation(features.transpose((0, 2, 1)), context)
 
 
 def relative_columns(

@@ -39,8 +39,8 @@ _CPUS = {"x86_64": "x86-64", "aarch64": "generic"}
 # The addresses of whole numbers and of numbers.
 _TYPES = types.CPointer(types.int64), types.CPointer(types.float64)
 # Functions of the C library.
-_OF_C = {"malloc", "realloc", "free", "memset", "memcpy", "memmove", "pow", "exp", "log", "log10",
-         "ceil", "floor", "rint"}  # fmt: skip
+_OF_C = {"malloc", "realloc", "free", "memset", "memcpy", "memmove", "pow", "exp", "log", "log1p",
+         "log10", "ceil", "floor", "rint"}  # fmt: skip
 
 
 def object_code(processor: str, entries: Mapping[str, Entry] = ENTRIES) -> bytes:

@@ -13,10 +13,18 @@ from numba.np.numpy_support import carray
 
 from greensched_policies.compiling.compiled import compiled, fast
 from greensched_policies.costs import pausing
+from greensched_policies.costs.cost import CostModel, WorkloadColumns
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.kernel.later_room import ALL_ROOM
 from greensched_policies.kernel.planning import Basis, Many
 from greensched_policies.kernel.planning import plan_starts as _plan_starts
+from greensched_policies.kernel.seeing_nodes import (
+    NodesShown,
+    PodToPlace,
+    empty_scratch,
+    fill_missing_zones,
+)
+from greensched_policies.kernel.seeing_nodes import see_nodes as _see_nodes
 from greensched_policies.kernel.starts import (
     NO_TRANSFER,
     PendingWork,
@@ -25,7 +33,8 @@ from greensched_policies.kernel.starts import (
     watch_slots,
 )
 from greensched_policies.library import functions as at
-from greensched_policies.library.grid_table import GridTable
+from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
+from greensched_policies.library.node_table import FIXED_COLUMNS, MOVING_COLUMNS, NodeTable
 
 _planned_slots = compiled(pausing.planned_slots)
 
@@ -45,6 +54,8 @@ def _pointer_to(kind: Any) -> Any:
 _floats: Any = _pointer_to(types.float64)
 _integers: Any = _pointer_to(types.int64)
 _flags: Any = _pointer_to(types.boolean)
+_singles: Any = _pointer_to(types.float32)
+_small: Any = _pointer_to(types.int32)
 
 
 @fast
@@ -112,9 +123,57 @@ def planned_slots(integers_at: Any, numbers_at: Any) -> None:
     carray(_floats(whole[at.TOTAL_AT]), (1,))[0] = total
 
 
+def see_nodes(integers_at: Any, numbers_at: Any) -> None:
+    """Write what a `where` policy sees of nodes, and their costs: see `seeing_nodes.see_nodes`."""
+    whole, numbers = carray(integers_at, (at.LACKED_AT + 1,)), carray(numbers_at, (at.PLACING,))
+    count, zones = whole[at.CANDIDATES], whole[at.NODE_ZONES]
+    table, rows = _node_table(whole), carray(_integers(whole[at.ROWS_AT]), (count,))
+    scratch = empty_scratch(zones, count)
+    _copy(carray(_floats(whole[at.CARBON_AT]), (zones,)), scratch.means[CARBON])
+    _copy(carray(_floats(whole[at.PRICE_AT]), (zones,)), scratch.means[PRICE])
+    lacked = carray(_integers(whole[at.LACKED_AT]), (2,))
+    lacked[0], lacked[1] = fill_missing_zones(table.zone, rows, scratch.means)
+    features = carray(_singles(whole[at.FEATURES_AT]), (1, 16, count))
+    shown = NodesShown(features, carray(_singles(whole[at.CONTEXT_AT]), (1, 8)), True)
+    costs = carray(_singles(whole[at.COSTS_AT]), (2, count))
+    _see_nodes(table, rows, _placing(whole, numbers), scratch, shown, costs)
+
+
+@fast
+def _node_table(whole: Any) -> NodeTable:
+    nodes = whole[at.NODES]
+    return NodeTable(
+        carray(_floats(whole[at.FIXED_AT]), (FIXED_COLUMNS, nodes)),
+        carray(_floats(whole[at.MOVING_AT]), (MOVING_COLUMNS, nodes)),
+        carray(_small(whole[at.NODE_ZONE_AT]), (nodes,)),
+        carray(_floats(whole[at.SHARES_AT]), (whole[at.SHARES],)),
+    )
+
+
+@fast
+def _placing(whole: Any, numbers: Any) -> PodToPlace:
+    curves = carray(_floats(whole[at.CURVES_AT]), (whole[at.CURVE_WATTS],))
+    sleeps = numbers[at.EMPTY_NODES_SLEEP] != 0.0
+    return PodToPlace(
+        WorkloadColumns(
+            numbers[at.POD_CORES], numbers[at.POD_MEMORY], numbers[at.POD_GPUS],
+            numbers[at.POD_RUNTIME_S],
+        ),
+        CostModel(curves, numbers[at.UTILISATION_RATIO], numbers[at.GPU_RATIO], sleeps),
+        Weights(numbers[at.BY_COST], numbers[at.BY_GRAMS], numbers[at.BY_SPEED]),
+    )  # fmt: skip
+
+
+@fast
+def _copy(values: Any, target: Any) -> None:
+    for place in range(values.size):
+        target[place] = values[place]
+
+
 Entry = Callable[[Any, Any], None]
 ENTRIES: dict[str, Entry] = {
     "plan_starts": plan_starts,
     "see_slots": see_slots,
     "planned_slots": planned_slots,
+    "see_nodes": see_nodes,
 }

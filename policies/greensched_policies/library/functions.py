@@ -9,7 +9,7 @@ import ctypes
 
 from greensched_policies.rules.catalogue import WHEN_RULES
 
-FUNCTIONS = ("plan_starts", "see_slots", "planned_slots")
+FUNCTIONS = ("plan_starts", "see_slots", "planned_slots", "see_nodes")
 
 MOST_STARTS = 672  # of a workload: a week of quarter hours
 WHEN_BY_NUMBER = tuple(WHEN_RULES)  # the library takes the place of a rule
@@ -56,3 +56,17 @@ CORES, GPUS_REQUESTED, MEMORY_REQUESTED, CARBON_WEIGHT, COST_WEIGHT = range(3, 8
 # Results: [S] whether it runs in each, and [1] their cost.
 OF_COST, IS_RUNNING, COST_AT, CHOSEN_AT, TOTAL_AT = range(5)
 RUNTIME_S, LENGTH_S, RESTART_S, RESTART, MOST_RESTARTS = range(5)  # numbers
+
+# What see_nodes takes: R rows of a `NodeTable`, R or 0 of its GPU shares, N candidates, Z zones, C
+# watts of power curves; the arrays of the table; [N] rows; [Z] carbon and [Z] price over the run,
+# NaN where data is missing; [C] curves. Results: [16,N] and [8] features, float32; [2,N] watts and
+# seconds of a run there, float32; [2] how many candidates lacked carbon, and how many a price.
+(
+    NODES, SHARES, CANDIDATES, NODE_ZONES, CURVE_WATTS, FIXED_AT, MOVING_AT, NODE_ZONE_AT,
+    SHARES_AT, ROWS_AT, CARBON_AT, PRICE_AT, CURVES_AT, FEATURES_AT, CONTEXT_AT, COSTS_AT,
+    LACKED_AT,
+) = range(17)  # fmt: skip
+(
+    POD_CORES, POD_MEMORY, POD_GPUS, POD_RUNTIME_S, BY_COST, BY_GRAMS, BY_SPEED, UTILISATION_RATIO,
+    GPU_RATIO, EMPTY_NODES_SLEEP, PLACING,
+) = range(11)  # numbers  # fmt: skip

@@ -18,8 +18,8 @@ from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEATURES
 from greensched_policies.encoding.power_cap_observation import POWER_CAP_FEATURES
 from greensched_policies.encoding.slot_observation import SLOT_FEATURES
+from greensched_policies.kernel.seeing_nodes import Singles
 from greensched_simulator.engine.queue.deciding import OVER
-from greensched_simulator.engine.state.observing import Singles
 from greensched_simulator.environments.episode_parts import (
     GIVEN,
     HEAD,

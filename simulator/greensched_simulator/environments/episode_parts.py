@@ -13,11 +13,11 @@ from greensched_policies.compiling.compiled import fast
 from greensched_policies.compiling.lending import lent_structure
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.reward import Shares
+from greensched_policies.kernel.seeing_nodes import Singles
 from greensched_policies.library.grid_table import GridTable
 from greensched_simulator.engine.queue.turns import let_agents_choose
 from greensched_simulator.engine.run import Broken, CapChanges, Given, Suspended, run_of
 from greensched_simulator.engine.state.choices import RuleSet
-from greensched_simulator.engine.state.observing import Singles
 from greensched_simulator.engine.state.recorded import Recorded
 
 Bits = npt.NDArray[np.int8]

@@ -16,6 +16,7 @@ from greensched_policies.compiling.compiled import borrowing, compiled, fast, in
 from greensched_policies.compiling.lending import lent_structure
 from greensched_policies.costs.capping import POWER_CAPS
 from greensched_policies.encoding.reward import penalty_of, reward_of
+from greensched_policies.kernel.seeing_nodes import Scratch, empty_scratch
 from greensched_simulator.engine.engine import next_asked, plan_by_rule
 from greensched_simulator.engine.execution.workers import (
     all_fit,
@@ -39,7 +40,6 @@ from greensched_simulator.engine.queue.turns import reserved_in
 from greensched_simulator.engine.queue.waiting import wait
 from greensched_simulator.engine.run import OLDEST_FIT, Run
 from greensched_simulator.engine.state.choices import NOWHERE, search
-from greensched_simulator.engine.state.observing import Scratch, empty_scratch
 from greensched_simulator.engine.state.progress import PAUSE_AT_S
 from greensched_simulator.engine.state.refused import refuse
 from greensched_simulator.engine.state.starts import starts_between

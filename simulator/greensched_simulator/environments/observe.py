@@ -7,6 +7,7 @@ import numpy as np
 from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_policies.encoding.power_cap_observation import encode_how_fast
 from greensched_policies.encoding.slot_observation import encode_when
+from greensched_policies.kernel.seeing_nodes import NodesShown, Scratch, Singles
 from greensched_simulator.engine.execution.power_caps import (
     dirtiness_of,
     needed_speeds,
@@ -16,7 +17,6 @@ from greensched_simulator.engine.execution.power_caps import (
 from greensched_simulator.engine.execution.workers import new_worker, workload_columns_of
 from greensched_simulator.engine.queue.deciding import unstarted_job_of
 from greensched_simulator.engine.state.choices import see_candidates
-from greensched_simulator.engine.state.observing import NodesShown, Scratch, Singles
 from greensched_simulator.engine.state.starts import slot_columns
 from greensched_simulator.environments.episode_parts import Bits, Shown
 

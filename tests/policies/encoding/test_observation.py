@@ -11,13 +11,14 @@ from greensched_policies.costs.cost import (
     WorkloadColumns,
     ZoneColumns,
     curve_table,
-    placement_cost,
 )
 from greensched_policies.encoding import observation as obs
-from greensched_policies.encoding.observation import Observation, encode_where
+from greensched_policies.encoding.observation import Observation
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.rules.catalogue import WHERE_RULES
+from tests.policies.nodes_seen import seen_by_library
 
+NAN = float("nan")
 MODEL = CostModel(
     curve_table([[100.0 + 20.0 * k for k in range(11)], [60.0 + 30.0 * k for k in range(11)]]),
     0.5,
@@ -57,8 +58,7 @@ def observed(
     )
     workload = WorkloadColumns(*(np.array([[value]]) for value in (cores, 16.0, 1.0, 3600.0)))
     zones = ZoneColumns(np.array([carbon]), np.array([price or [50.0] * count]))
-    cost = placement_cost(nodes, workload, zones, MODEL)
-    return encode_where(nodes, workload, zones, cost, MODEL, Weights(1.0, 1.0, 0.1))
+    return seen_by_library(nodes, workload, zones, MODEL, Weights(1.0, 1.0, 0.1)).observation
 
 
 def test_names_and_indexes_belong_together() -> None:
@@ -114,16 +114,51 @@ def test_prices_of_any_sign_are_normalised(price: list[float], relative: list[fl
     assert nodes[0, :, obs.ZONE_PRICE].tolist() == pytest.approx(relative)
 
 
-def test_a_missing_carbon_intensity_leaves_carbon_out_for_all() -> None:
-    nodes, context = observed([100.0, np.nan, 500.0])
+@pytest.mark.parametrize(
+    ("values", "filled"),
+    [
+        pytest.param([10.0, 30.0], [10.0, 30.0], id="all-known"),
+        pytest.param([10.0, NAN, 30.0], [10.0, 20.0, 30.0], id="one-without"),
+        pytest.param([10.0, 10.0, NAN, 40.0], [10.0, 10.0, 20.0, 40.0], id="by-candidates"),
+        pytest.param([-40.0, NAN], [-40.0, -40.0], id="negative"),
+    ],
+)
+def test_a_candidate_without_data_gets_the_mean_of_the_others(
+    values: list[float], filled: list[float]
+) -> None:
+    others = [50.0] * len(values)
+    for nodes, wanted, feature in (
+        (observed(others, values), observed(others, filled), obs.ZONE_PRICE),
+        (observed(others, values), observed(others, filled), obs.COST),
+        (observed(values, others), observed(filled, others), obs.ZONE_CARBON),
+        (observed(values, others), observed(filled, others), obs.CARBON),
+    ):
+        assert nodes[0][0, :, feature].tolist() == pytest.approx(wanted[0][0, :, feature].tolist())
+
+
+def test_it_is_told_whether_candidates_lack_data() -> None:
+    nodes = NodeColumns(*np.ones((12, 1, 2)))._replace(curve_class=np.zeros((1, 2)))
+    workload = WorkloadColumns(*(np.array([[1.0]]) for _ in range(4)))
+    for carbon, price in (
+        ([1.0, 1.0], [1.0, NAN]),
+        ([NAN, 1.0], [1.0, 1.0]),
+        ([NAN] * 2, [1.0] * 2),
+    ):
+        zones = ZoneColumns(np.array([carbon]), np.array([price]))
+        seen = seen_by_library(nodes, workload, zones, MODEL, Weights(1.0, 1.0, 0.1))
+        assert (seen.lack_carbon, seen.lack_price) == (NAN in carbon, NAN in price)
+
+
+def test_without_any_carbon_intensity_carbon_is_left_out() -> None:
+    nodes, context = observed([NAN, NAN, NAN])
     assert nodes[0, :, obs.CARBON].tolist() == [1.0, 1.0, 1.0]
     assert nodes[0, :, obs.ZONE_CARBON].tolist() == [1.0, 1.0, 1.0]
     assert context[0, obs.WEIGHT_CARBON] == 0.0
     assert np.isfinite(nodes).all()
 
 
-def test_a_missing_price_leaves_the_price_out_for_all_and_weighs_energy() -> None:
-    nodes, context = observed([1.0, 1.0, 1.0], [10.0, np.nan, 90.0], curve_class=[0.0, 1.0, 0.0])
+def test_without_any_price_the_price_is_left_out_and_energy_weighs() -> None:
+    nodes, context = observed([1.0, 1.0, 1.0], [NAN, NAN, NAN], curve_class=[0.0, 1.0, 0.0])
     assert nodes[0, :, obs.COST].tolist() == nodes[0, :, obs.ENERGY].tolist()
     assert nodes[0, :, obs.ZONE_PRICE].tolist() == [1.0, 1.0, 1.0]
     assert context[0, obs.WEIGHT_COST] == 1.0
@@ -159,24 +194,3 @@ def test_every_encoded_value_is_finite_and_every_rule_answers(
         assert relative_cost.shape == (1, len(candidates))
         assert relative_cost.dtype == np.float32
         assert np.isfinite(relative_cost).all()
-
-
-def test_a_batch_is_encoded_like_its_decisions_one_by_one() -> None:
-    rng = np.random.default_rng(0)
-    table = rng.random((12, 3, 5)) + 0.5
-    table[8] = rng.integers(0, 2, (3, 5))
-    work, grid = rng.random((4, 3, 1)) + 0.1, rng.random((2, 3, 5))
-    grid[0, 1, 2] = grid[1, 2, 0] = np.nan
-
-    def encode(rows: slice) -> Observation:
-        nodes = NodeColumns(*(column[rows] for column in table))
-        workload = WorkloadColumns(*(column[rows] for column in work))
-        zones = ZoneColumns(*(column[rows] for column in grid))
-        cost = placement_cost(nodes, workload, zones, MODEL)
-        return encode_where(nodes, workload, zones, cost, MODEL, Weights(1.0, 2.0, 0.1))
-
-    whole = encode(slice(None))
-    for row in range(3):
-        alone = encode(slice(row, row + 1))
-        np.testing.assert_array_equal(whole.nodes[row], alone.nodes[0])
-        np.testing.assert_array_equal(whole.context[row], alone.context[0])

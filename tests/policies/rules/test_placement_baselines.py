@@ -9,11 +9,11 @@ from greensched_policies.costs.cost import (
     WorkloadColumns,
     ZoneColumns,
     curve_table,
-    placement_cost,
 )
-from greensched_policies.encoding.observation import Observation, encode_where
+from greensched_policies.encoding.observation import Observation
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.rules.catalogue import WHERE_RULES
+from tests.policies.nodes_seen import seen_by_library
 
 GIB = 2.0**30
 HOUR_S = 3600.0
@@ -38,8 +38,7 @@ def two_nodes(
     nodes, zones = NodeColumns(*columns[:12]), ZoneColumns(*columns[12:])
     asked = (cores, memory_gib * GIB, gpus, HOUR_S)
     workload = WorkloadColumns(*(np.array([[value]]) for value in asked))
-    cost = placement_cost(nodes, workload, zones, MODEL)
-    return encode_where(nodes, workload, zones, cost, MODEL, Weights(1.0, 1.0, 1.0))
+    return seen_by_library(nodes, workload, zones, MODEL, Weights(1.0, 1.0, 1.0)).observation
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from greensched_policies.encoding.observation import (
 from greensched_policies.encoding.queue_columns import QueueColumns
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.zone_preference import prefer_zone
+from greensched_policies.kernel.seeing_nodes import NodesShown, Scratch, Singles, empty_scratch
 from greensched_policies.library.grid_table import GridTable
 from greensched_policies.rules.catalogue import (
     BAD_WHEN_RULES,
@@ -32,15 +33,7 @@ from greensched_policies.rules.catalogue import (
 )
 from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.gpu_shares import have_room
-from greensched_simulator.engine.state.observing import (
-    NewWorker,
-    NodesShown,
-    Scratch,
-    Singles,
-    empty_scratch,
-    fill_zone_means,
-    observe,
-)
+from greensched_simulator.engine.state.observing import NewWorker, fill_zone_means, observe
 from greensched_simulator.engine.state.terms import RunConfig
 
 NOWHERE = -1  # the node of a job that has none

@@ -24,18 +24,17 @@ from greensched_policies.costs import capping
 from greensched_policies.costs.capping import CapColumns
 from greensched_policies.costs.cost import (
     CostModel,
-    Floats,
     NodeColumns,
     WorkloadColumns,
     ZoneColumns,
     placement_cost,
 )
 from greensched_policies.costs.sleeping import SleepColumns, with_waking
-from greensched_policies.encoding.observation import encode_where
 from greensched_policies.encoding.queue_columns import QueueColumns
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.encoding.zone_preference import prefer_zone
+from greensched_policies.kernel.seeing_nodes import NodesShown, Singles, empty_scratch
 from greensched_policies.learned.guard import Guard
 from greensched_policies.library.grid_table import grid_table
 from greensched_policies.rules.catalogue import (
@@ -51,7 +50,7 @@ from greensched_simulator.engine.execution.workers import workload_columns_of
 from greensched_simulator.engine.state import observing
 from greensched_simulator.engine.state.choices import NOWHERE, RuleSet, rules_of, score_nodes
 from greensched_simulator.engine.state.cluster import ClusterState
-from greensched_simulator.engine.state.observing import NewWorker, NodesShown, Singles
+from greensched_simulator.engine.state.observing import NewWorker
 from greensched_simulator.engine.state.recorded import nothing_recorded
 from greensched_simulator.engine.state.terms import RunConfig
 from greensched_simulator.policy import Policy
@@ -59,6 +58,9 @@ from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import run_config_of, simulate
 from greensched_simulator.testing.small_worlds import cluster_as, make_world
 from greensched_simulator.world.world import World
+from tests.policies.encoding.encoded_by_numpy import encode_where
+from tests.policies.nodes_seen import seen_by_library
+from tests.policies.random_decisions import random_decision
 
 HOUR = 3600.0
 GIB = 2.0**30
@@ -73,36 +75,6 @@ def rules(when: str, where: str, order: str = "first-come", cap: str = "full-spe
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         return rules_of(when, where, order, cap)
-
-
-def random_decision(
-    seed: int,
-) -> tuple[NodeColumns, WorkloadColumns, ZoneColumns, CostModel, Weights]:
-    """Return a plausible decision over up to 40 nodes."""
-    dice = np.random.default_rng(seed)
-    count = int(dice.integers(1, 40))
-
-    def any_of(*choices: float) -> Floats:
-        drawn: Floats = dice.choice(np.array(choices), (1, count))
-        return drawn
-
-    cores, memory, gpus = any_of(16.0, 64.0, 128.0), any_of(64 * GIB, 512 * GIB), any_of(0.0, 4.0)
-    before = dice.random((1, count)) * any_of(0.0, 1.0)
-    nodes = NodeColumns(
-        cores, before, memory, memory * dice.random((1, count)), gpus,
-        np.floor(gpus * dice.random((1, count))), any_of(50.0), any_of(300.0, 700.0),
-        any_of(0.0, 1.0), any_of(0.7, 1.0, 1.9), any_of(1.0, 1.4), (before == 0.0) * 1.0,
-    )  # fmt: skip
-    workload = WorkloadColumns(
-        *(np.array([[dice.uniform(low, high)]])
-          for low, high in ((0.1, 16.0), (GIB, 32 * GIB), (0.0, 4.0), (30.0, 90_000.0)))
-    )  # fmt: skip
-    zones = ZoneColumns(
-        any_of(*dice.uniform(20, 800, 3).tolist()), any_of(*dice.uniform(-50, 300, 3).tolist())
-    )
-    curves = np.sort(dice.uniform(50, 600, (2, 11)), axis=1).ravel()
-    weights = Weights(*dice.uniform(0.0, 1.0, 3).tolist())
-    return nodes, workload, zones, CostModel(curves, 0.5, 0.8, bool(dice.random() < 0.5)), weights
 
 
 def numbers(columns: Any, place: int) -> Any:
@@ -122,7 +94,7 @@ def seen_compiled(
     see: Any = observing.observe
     count = cluster.zone.size
     features, context = np.empty((1, 16, count), np.float32), np.empty((1, 8), np.float32)
-    scratch = observing.empty_scratch(count, count)
+    scratch = empty_scratch(count, count)
     scratch.means[:] = np.concatenate(zones)
     worker = NewWorker(numbers(workload, 0), Data(0.0, 0), now_s, NOWHERE)
     terms, shown = RunConfig(0, HOUR, count, weights, model), NodesShown(features, context, True)
@@ -144,8 +116,12 @@ def test_costs_and_observations_are_the_same_compiled(seed: int) -> None:
     np.testing.assert_allclose(np.array(one_by_one).T, np.concatenate(cost), rtol=DOUBLE)
     seen = seen_compiled(cluster_as(nodes, np.arange(count)), zones, workload, model, weights)
     said = encode_where(nodes, workload, zones, cost, model, weights)
-    for ours, theirs in zip(seen, said, strict=True):
+    served = seen_by_library(nodes, workload, zones, model, weights)
+    for ours, its, theirs in zip(seen, served.observation, said, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=SINGLE, atol=SINGLE)
+        np.testing.assert_allclose(its, theirs, rtol=SINGLE, atol=SINGLE)
+    np.testing.assert_allclose(served.power_w, cost.power_w[0], rtol=SINGLE, atol=SINGLE)
+    np.testing.assert_allclose(served.runtime_s, cost.runtime_s[0], rtol=SINGLE)
 
 
 @given(seeds)

@@ -1,0 +1,28 @@
+"""What the compiled library shows a `where` policy of nodes that are given as columns."""
+
+import numpy as np
+
+from greensched_policies.costs.cost import CostModel, NodeColumns, WorkloadColumns, ZoneColumns
+from greensched_policies.encoding.weights import Weights
+from greensched_policies.library.node_table import NodeTable
+from greensched_policies.library.seeing_nodes import NodesSeen, PodNeeds, see_nodes
+
+
+def seen_by_library(
+    nodes: NodeColumns,
+    workload: WorkloadColumns,
+    zones: ZoneColumns,
+    model: CostModel,
+    weights: Weights,
+) -> NodesSeen:
+    """Return what a policy sees of all nodes of one decision; each is a zone of its own."""
+    fixed = np.concatenate([
+        nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity, nodes.gpu_idle_w,
+        nodes.gpu_peak_w, nodes.curve_class, nodes.speed, nodes.pue,
+    ])  # fmt: skip
+    moving = np.concatenate([nodes.cpu_before, nodes.memory_free, nodes.gpu_free, nodes.is_empty])
+    count = nodes.speed.size
+    table = NodeTable(fixed, moving, np.arange(count, dtype=np.int32), np.empty(0))
+    needs = PodNeeds(*(float(each.flat[0]) for each in workload))
+    signals = (np.ravel(zones.carbon_g_per_kwh), np.ravel(zones.price_per_mwh))
+    return see_nodes(table, np.arange(count), needs, signals, model, weights)
