@@ -1,7 +1,8 @@
-"""Counts writes to the API server by user, from its audit log."""
+"""Counts writes to the API server by user, kind and object, from its audit log."""
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 AUDIT_LOG = "audit.log"
@@ -31,11 +32,20 @@ def writes_of(log: Path, user: str) -> Counter[str]:
     A kind is a verb and a resource, such as "patch jobs" or "update gridsignals/status".
     """
     counts: Counter[str] = Counter()
+    for verb, at in _written(log, user):
+        part = f"/{at['subresource']}" if "subresource" in at else ""
+        counts[f"{verb} {at['resource']}{part}"] += 1
+    return counts
+
+
+def writes_to(log: Path, user: str) -> Counter[str]:
+    """Return the successful writes of such users by the name of the object that was written."""
+    return Counter(at.get("name", "") for _, at in _written(log, user))
+
+
+def _written(log: Path, user: str) -> Iterator[tuple[str, dict[str, str]]]:
     for line in log.read_text().splitlines():
         event = json.loads(line)
         code = event.get("responseStatus", {}).get("code", 0)
         if event["user"]["username"].startswith(user) and 200 <= code < 300:
-            at = event["objectRef"]
-            part = f"/{at['subresource']}" if "subresource" in at else ""
-            counts[f"{event['verb']} {at['resource']}{part}"] += 1
-    return counts
+            yield event["verb"], event["objectRef"]

@@ -4,8 +4,10 @@ Compares it with the simulator's result for the same day, and with running all w
 """
 
 import asyncio
+import re
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from benchmarks.audit import AUDIT_LOG, audit_flags, writes_of
+from benchmarks.audit import AUDIT_LOG, audit_flags, writes_of, writes_to
 from greensched_core import labels
 from greensched_core.kubernetes_api import ApiClient
 from greensched_policies.billing.accounting import bill_schedule
@@ -50,6 +52,8 @@ POLICY = Path(__file__).with_name("operator-day-policy.yaml")  # the scenario na
 JOBS = 500
 LONGEST_S = 6 * 3600.0  # runtime; longer jobs would extend the replay far beyond its day
 WORK = "day"
+_OURS = f"system:serviceaccount:{OPERATOR_NAMESPACE}:"  # users
+_OF_JOB = re.compile(r"[a-z-]+-(?P<place>\d+)\b")  # names of its pods and events too
 # Nodes are chosen by the default scheduler's scores, on the cluster and in the simulator.
 HELD, RUN_NOW = "green-policy+kubernetes-default", "run-now+kubernetes-default"
 
@@ -62,6 +66,7 @@ class Measured:
     late: int
     lost: int
     writes_per_job: float
+    writes: Counter[int]  # by the job, or its pods or events
     core_hours_pct: float  # by which pods ran longer than the jobs, as watches saw them
     active_g: float
     simulated_active_g: float
@@ -81,11 +86,22 @@ class Measured:
             "late_jobs": self.late,
             "lost_jobs": self.lost,
             "writes_per_job": self.writes_per_job,
+            **self._writes_by_hold(),
             "core_hours_run_pct": self.core_hours_pct,
             "carbon_vs_run_now_pct": saved,
             "carbon_vs_run_now_simulated_pct": simulated,
             "parity_pct": max(off, abs(saved - simulated)),
             "release_error_p99_s": float(np.percentile(errors_s, 99)),
+        }
+
+    def _writes_by_hold(self) -> dict[str, Any]:
+        """Return the mean writes of a job that was planned for later, and of one that was not."""
+        held = [self.writes[run.place] for run in self.runs if run.planned_s is not None]
+        started = [self.writes[run.place] for run in self.runs if run.planned_s is None]
+        return {
+            "held_jobs": len(held),
+            "writes_per_held_job": sum(held) / max(len(held), 1),
+            "writes_per_started_job": sum(started) / max(len(started), 1),
         }
 
 
@@ -120,7 +136,8 @@ def measure(world: World, rate: float, say: Callable[[str], None]) -> Measured:
         metrics = processes.metrics("controller")
         say(", ".join(f"{key.split('{')[1][8:-2]} {value:.0f}" for key, value in metrics.items()
                       if key.startswith("greensched_operator_released_total")))  # fmt: skip
-        writes = writes_of(audit, f"system:serviceaccount:{OPERATOR_NAMESPACE}:")
+        writes = writes_of(audit, _OURS)
+        by_job = _by_job(writes_to(audit, _OURS))
         say("written: " + ", ".join(f"{kind} {count}" for kind, count in writes.most_common()))
         for name in ("releaser", "webhook", "controller"):
             processes.stop(name)
@@ -136,12 +153,22 @@ def measure(world: World, rate: float, say: Callable[[str], None]) -> Measured:
         late=len(list(late(day, runs))),
         lost=len(runs) - len(ended),
         writes_per_job=writes.total() / len(runs),
+        writes=by_job,
         core_hours_pct=100.0 * (_core_s(placed) / asked_s - 1.0),
         active_g=float(bill.carbon_active_g.sum()),
         simulated_active_g=float(bill_of(world, held, until_s).carbon_active_g.sum()),
         run_now_active_g=float(bill_of(world, at_once, until_s).carbon_active_g.sum()),
         release_errors_s=_release_errors(day, runs),
     )
+
+
+def _by_job(names: Counter[str]) -> Counter[int]:
+    """Return the writes of each of the world's jobs, by the names of its objects."""
+    found: Counter[int] = Counter()
+    for name, count in names.items():
+        if said := _OF_JOB.match(name):
+            found[int(said["place"])] += count
+    return found
 
 
 def _core_s(placed: Placements) -> float:

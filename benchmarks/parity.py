@@ -17,6 +17,7 @@ import numpy as np
 from benchmarks.bench_cluster import machine
 from benchmarks.command_line import ROOT, parse, result_file, write_json
 from benchmarks.parity_day import PlayedDay, played
+from greensched_core.errors import BadInput
 from greensched_policies.billing.accounting import Bill
 from greensched_policies.costs.cost import Floats
 from greensched_policies.planning.outlook import SLOT_S
@@ -31,6 +32,7 @@ from greensched_testbed.held_day.watched_runs import node_row, placements_of
 SCENARIO = Path(__file__).with_name("parity-day.yaml")
 POLICY = Path(__file__).with_name("parity-policy.yaml")
 DAYS = ("errors", "exact")
+_ROUNDING = 1e-9  # of grams, as a share
 _SMALLEST = {"jobs": 12, "rate": 1440.0}
 
 
@@ -127,10 +129,13 @@ def dirtier(done: PlayedDay) -> dict[str, float]:
                 continue
             zone = int(world.nodes.zone[node_row(done.day, pod.node)])
             length_s = pod.ended_s - pod.started_s
-            grams += _grams(world, zone, pod.started_s, length_s)
-            at_arrival_g += _grams(world, zone, run.created_s, length_s)
-        changes.append(grams / at_arrival_g - 1.0)
-    share = float(np.mean(np.array(changes) > 0.0)) if changes else 0.0
+            grams += grams_of_kilowatt(world, zone, pod.started_s, length_s)
+            at_arrival_g += grams_of_kilowatt(world, zone, run.created_s, length_s)
+        if at_arrival_g:  # it ran
+            changes.append(grams / at_arrival_g - 1.0)
+    if np.isnan(changes).any():
+        raise BadInput(f"carbon is not known for {np.isnan(changes).sum()} runs of the day")
+    share = float(np.mean(np.array(changes) > _ROUNDING)) if changes else 0.0
     worst = max(changes, default=0.0)
     return {"held_dirtier_pct": 100.0 * share, "held_dirtiest_pct": 100.0 * worst}
 
@@ -148,12 +153,13 @@ def same_plans(done: PlayedDay) -> dict[str, float]:
     return {"same_plans_pct": 100.0 * float(are_same.mean())}
 
 
-def _grams(world: World, zone: int, start_s: float, length_s: float) -> float:
-    """Return the grams of a kilowatt in a zone."""
+def grams_of_kilowatt(world: World, zone: int, start_s: float, length_s: float) -> float:
+    """Return the grams that a kilowatt emits in a zone; NaN where its carbon is not known."""
     own = slice(*world.grids.starts[zone : zone + 2])
     times_s, carbon = world.grids.times_s[own], world.grids.carbon_g_per_kwh[own]
-    edges_s = np.clip(np.append(times_s, np.inf), start_s, start_s + length_s)
-    return float(np.sum(np.diff(edges_s) * carbon)) / 3600.0
+    widths_s = np.diff(np.clip(np.append(times_s, np.inf), start_s, start_s + length_s))
+    runs = widths_s > 0.0  # the series ends with a step without data
+    return float(np.sum(widths_s[runs] * carbon[runs])) / 3600.0
 
 
 def _held(done: PlayedDay) -> Iterator[ItemRun]:
