@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 AUDIT_LOG = "audit.log"
@@ -26,26 +25,19 @@ def audit_flags(folder: Path) -> tuple[str, ...]:
     return f"--audit-policy-file={policy}", f"--audit-log-path={folder / AUDIT_LOG}"
 
 
-def writes_of(log: Path, user: str) -> Counter[str]:
-    """Return the successful writes of users whose name starts with `user`, by kind.
+def writes_of(log: Path, user: str) -> tuple[Counter[str], Counter[str]]:
+    """Return the successful writes of users whose name starts with `user`, by kind and by object.
 
-    A kind is a verb and a resource, such as "patch jobs" or "update gridsignals/status".
+    A kind is a verb and a resource, such as "patch jobs" or "update gridsignals/status"; an object
+    has its name.
     """
-    counts: Counter[str] = Counter()
-    for verb, at in _written(log, user):
-        part = f"/{at['subresource']}" if "subresource" in at else ""
-        counts[f"{verb} {at['resource']}{part}"] += 1
-    return counts
-
-
-def writes_to(log: Path, user: str) -> Counter[str]:
-    """Return the successful writes of such users by the name of the object that was written."""
-    return Counter(at.get("name", "") for _, at in _written(log, user))
-
-
-def _written(log: Path, user: str) -> Iterator[tuple[str, dict[str, str]]]:
+    by_kind, by_name = Counter[str](), Counter[str]()
     for line in log.read_text().splitlines():
         event = json.loads(line)
         code = event.get("responseStatus", {}).get("code", 0)
         if event["user"]["username"].startswith(user) and 200 <= code < 300:
-            yield event["verb"], event["objectRef"]
+            at = event["objectRef"]
+            part = f"/{at['subresource']}" if "subresource" in at else ""
+            by_kind[f"{event['verb']} {at['resource']}{part}"] += 1
+            by_name[at.get("name", "")] += 1
+    return by_kind, by_name

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from benchmarks.audit import AUDIT_LOG, audit_flags, writes_of, writes_to
+from benchmarks.audit import AUDIT_LOG, audit_flags, writes_of
 from greensched_core import labels
 from greensched_core.kubernetes_api import ApiClient
 from greensched_policies.billing.accounting import bill_schedule
@@ -136,8 +136,7 @@ def measure(world: World, rate: float, say: Callable[[str], None]) -> Measured:
         metrics = processes.metrics("controller")
         say(", ".join(f"{key.split('{')[1][8:-2]} {value:.0f}" for key, value in metrics.items()
                       if key.startswith("greensched_operator_released_total")))  # fmt: skip
-        writes = writes_of(audit, _OURS)
-        by_job = _by_job(writes_to(audit, _OURS))
+        writes, by_name = writes_of(audit, _OURS)
         say("written: " + ", ".join(f"{kind} {count}" for kind, count in writes.most_common()))
         for name in ("releaser", "webhook", "controller"):
             processes.stop(name)
@@ -153,7 +152,7 @@ def measure(world: World, rate: float, say: Callable[[str], None]) -> Measured:
         late=len(list(late(day, runs))),
         lost=len(runs) - len(ended),
         writes_per_job=writes.total() / len(runs),
-        writes=by_job,
+        writes=_by_job(by_name),
         core_hours_pct=100.0 * (_core_s(placed) / asked_s - 1.0),
         active_g=float(bill.carbon_active_g.sum()),
         simulated_active_g=float(bill_of(world, held, until_s).carbon_active_g.sum()),
