@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.parity import grams_of_kilowatt
+from benchmarks.parity import dirtier, grams_of_kilowatt
+from greensched_core.errors import BadInput
 from greensched_simulator.testing.small_worlds import make_world
+from greensched_testbed.held_day.day import Day, ItemRun, PodSpan
+from greensched_testbed.operator_processes import FastClock
 
 HOUR_S = 3600.0
 JOB = {"arrival_s": 0.0, "runtime_s": 60.0, "cpu_cores": 1.0, "memory_bytes": 1.0, "gpus": 0.0}
@@ -27,3 +30,39 @@ def test_a_kilowatt_emits_what_each_hour_of_its_run_has(
     world = make_world([JOB], [{}], [GRID])
     found = grams_of_kilowatt(world, 0, start_h * HOUR_S, hours * HOUR_S)
     assert found == pytest.approx(grams, nan_ok=True)
+
+
+def held_run(first_planned: float) -> ItemRun:
+    """Return a run held from hour 0 to 1, whose power emits 200 instead of 100 g/kWh."""
+    pods = {"pod": PodSpan("node-0-0", HOUR_S, 1.5 * HOUR_S)}
+    return ItemRun(
+        0, "job", created_s=0.0, released_s=HOUR_S, planned_s=HOUR_S, pods=pods,
+        arrival_g_per_kwh=first_planned,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("first_planned", "share_pct", "worst_pct"),
+    [
+        pytest.param(100.0, 100.0, 100.0, id="there-was-room-in-its-own-zone"),
+        pytest.param(250.0, 0.0, -20.0, id="there-was-room-in-a-dirtier-zone-only"),
+    ],
+)
+def test_a_held_run_is_compared_with_its_own_node_and_with_where_there_was_room(
+    first_planned: float, share_pct: float, worst_pct: float
+) -> None:
+    day = Day(make_world([JOB], [{}], [GRID]), FastClock(60.0, 0.0, 0.0), "day")
+    assert dirtier(day, [held_run(first_planned)]) == pytest.approx(
+        {
+            "held_dirtier_pct": 100.0,
+            "held_dirtiest_pct": 100.0,
+            "held_dirtier_than_first_planned_pct": share_pct,
+            "held_dirtiest_than_first_planned_pct": worst_pct,
+        }
+    )
+
+
+def test_a_held_run_whose_first_plan_was_not_seen_is_refused() -> None:
+    day = Day(make_world([JOB], [{}], [GRID]), FastClock(60.0, 0.0, 0.0), "day")
+    with pytest.raises(BadInput, match="carbon is not known for 1 runs"):
+        dirtier(day, [held_run(0.0)])

@@ -70,6 +70,8 @@ class ItemRun:
     released_s: float | None = None  # our hold was first seen to be gone
     planned_s: float | None = None  # the planned start at that time
     release_reason: str = ""
+    # Mean carbon of a run on arrival, where there was room, by the first plan written on it.
+    arrival_g_per_kwh: float | None = None
     pods: dict[str, PodSpan] = field(default_factory=dict)  # by name
 
     @property

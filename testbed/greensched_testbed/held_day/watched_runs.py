@@ -49,7 +49,14 @@ class Watched(msgspec.Struct):
     status: _Status
 
 
+class _Plan(msgspec.Struct):
+    """What is read of the annotation greensched.io/decision."""
+
+    carbonGramsPerKwh: tuple[float | None, float | None]  # as planned, and on arrival
+
+
 decode = msgspec.json.Decoder(Watched).decode
+_decode_plan = msgspec.json.Decoder(_Plan).decode
 
 
 class WatchedRuns:
@@ -98,6 +105,9 @@ class WatchedRuns:
         annotations = item.metadata.annotations or {}
         if labels.LATEST_START in annotations:
             run.latest_s = self._time_s(annotations[labels.LATEST_START])
+        if labels.DECISION in annotations and run.arrival_g_per_kwh is None:
+            first = _decode_plan(annotations[labels.DECISION])
+            _, run.arrival_g_per_kwh = first.carbonGramsPerKwh
         if labels.RELEASE_REASON not in annotations or item.spec.suspend:
             return
         if run.released_s is None:

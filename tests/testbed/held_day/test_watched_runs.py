@@ -104,3 +104,10 @@ def test_a_job_is_late_a_wall_second_after_its_deadline() -> None:
     assert list(late(day, log.runs)) == []
     log.runs[0].pods["job-0-x"].ended_s = 100.0 + 61.0
     assert list(late(day, log.runs)) == [log.runs[0]]
+
+
+def test_what_the_first_plan_told_of_a_run_on_arrival_is_kept() -> None:
+    log = WatchedRuns(day_of({}))
+    seen(log, 1.0, "job-0", decision='{"carbonGramsPerKwh":[90.0,120.0]}')
+    seen(log, 2.0, "job-0", decision='{"carbonGramsPerKwh":[80.0,110.0]}')
+    assert log.runs[0].arrival_g_per_kwh == 120.0
