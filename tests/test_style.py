@@ -58,6 +58,7 @@ SHARED_NAMES = {
     **dict.fromkeys(("check", "compare", "down", "replay", "report"), VERBS),
     **dict.fromkeys(("simulate", "status", "up"), VERBS),
     **dict.fromkeys(("plan_starts", "planned_slots", "see_nodes", "see_slots"), COMPILED),
+    **dict.fromkeys(("find_rows", "hash_names", "spread_scores", "write_scores"), COMPILED),
     "main": "where a program begins",
     "question": "what each meter asks Prometheus",
     "read": "how each provider reads its answer",

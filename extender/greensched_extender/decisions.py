@@ -14,10 +14,10 @@ from greensched_core.state import Workload
 from greensched_core.units import KWH_PER_MWH, kwh_from_joules
 from greensched_extender.green_policies import FollowedPolicy
 from greensched_extender.grid import RunOutlook, ZoneNow, render_zone
-from greensched_extender.rows import NO_ROW
 from greensched_extender.scoring import Appraisal
 from greensched_extender.why import TOO_LATE
 from greensched_extender.zone_outcome import PlannedZone
+from greensched_policies.library.node_names import NO_ROW
 
 SingleFloats = npt.NDArray[np.float32]
 _OVERHEAD_BYTES = 2048  # per decision, without its arrays
@@ -137,20 +137,21 @@ class Decisions:
         earlier = self._latest.get(decision.workload.uid)
         if earlier is not None:
             earlier.superseded = True
-        if decision.size_bytes + sum(decision.shared.values()) > self._max_bytes:
+        size_bytes, shared = decision.size_bytes, decision.shared
+        if size_bytes + sum(shared.values()) > self._max_bytes:
             return
         self._kept.append(decision)
         self._latest[decision.workload.uid] = decision
-        self._count(decision)
+        self._count(size_bytes, shared)
         while self._bytes > self._max_bytes:
             oldest = self._kept.popleft()
             self._discount(oldest)
             if self._latest.get(oldest.workload.uid) is oldest:
                 del self._latest[oldest.workload.uid]
 
-    def _count(self, decision: Decision) -> None:
-        self._bytes += decision.size_bytes
-        for identity, size_bytes in decision.shared.items():
+    def _count(self, own_bytes: int, shared: Mapping[int, int]) -> None:
+        self._bytes += own_bytes
+        for identity, size_bytes in shared.items():
             piece = self._shared.setdefault(identity, _Shared())
             piece.holders += 1
             self._bytes += size_bytes - piece.size_bytes  # a list of names may have grown

@@ -6,7 +6,6 @@ from zlib import crc32
 import numpy as np
 
 from greensched_core.state import Workload
-from greensched_extender.rows import Rows
 from greensched_extender.scoring import Appraisal, ScoringAssumptions
 from greensched_extender.view import View
 from greensched_policies.costs.cost import (
@@ -16,7 +15,8 @@ from greensched_policies.costs.cost import (
     utilisation_after,
     watts_at,
 )
-from greensched_policies.encoding.scores import BEST_SCORE
+from greensched_policies.library.node_names import Rows
+from greensched_policies.library.scores import BEST_SCORE
 
 
 def predicted_watts(
@@ -76,4 +76,4 @@ def one_of_the_best(view: View, appraisal: Appraisal, uid: str) -> Appraisal:
     favourite = int(best[crc32(uid.encode()) % best.size])
     scores = np.minimum(appraisal.scores, np.int8(BEST_SCORE - 1))
     scores[favourite] = BEST_SCORE
-    return replace(appraisal, scores=scores, favourite=favourite)
+    return replace(appraisal, scores=scores, best=favourite)

@@ -72,7 +72,7 @@ class OutlookCache:
         outlook = self._outlooks.get(runtime_s)
         if outlook is None:
             carbon, price = self._means_over(zones, now, runtime_s)
-            outlook = RunOutlook(ZoneMeans(np.array(carbon), np.array(price)), self._states)
+            outlook = RunOutlook(ZoneMeans(np.array([carbon, price])), self._states)
             self._outlooks[runtime_s] = outlook
         return outlook
 

@@ -12,10 +12,8 @@ from greensched_core.power.curves import PowerCurve
 from greensched_core.signals.readings import Reading
 from greensched_core.state import Node
 from greensched_extender.gpu_shares import measured_shares
-from greensched_extender.name_hashes import NameHashes
-from greensched_extender.protocol import SCORE_TAIL, score_head
-from greensched_extender.rows import NO_ROW
-from greensched_extender.view import ByteArray, NodeFacts, NodeNames, View
+from greensched_extender.protocol import score_head
+from greensched_extender.view import NodeFacts, NodeNames, View
 from greensched_policies.costs.cost import (
     CORE_SPEED,
     CPU_CAPACITY,
@@ -28,6 +26,7 @@ from greensched_policies.costs.cost import (
     Floats,
     curve_table,
 )
+from greensched_policies.library.node_names import NO_ROW, TAIL, ByteArray, EntryTable
 from greensched_policies.library.node_table import (
     CPU_BEFORE,
     FIXED_COLUMNS,
@@ -42,7 +41,7 @@ _WIDTH_STEP = 16  # bytes by which entries grow when a longer name comes
 
 
 class NodeRows:
-    """The snapshot's arrays; only those that changed are copied and frozen for readers."""
+    """The snapshot's arrays; names and facts are copied for readers when they have changed."""
 
     def __init__(self, *, utilisation_ratio: float, gpu_ratio: float, default_pue: float) -> None:
         self._ratio = utilisation_ratio
@@ -58,9 +57,9 @@ class NodeRows:
         self._free: list[int] = []
         self._curves: dict[PowerCurve, int] = {}
         self._zones: dict[str, int] = {"": 0}
-        self._fixed = _zeros(FIXED_COLUMNS)
-        self._moving = _zeros(MOVING_COLUMNS)
-        self.requested = _zeros(3)  # cpu cores, memory bytes, GPUs
+        self._fixed = np.zeros((_FIRST_ROWS, FIXED_COLUMNS))
+        self._moving = np.zeros((_FIRST_ROWS, MOVING_COLUMNS))
+        self.requested = np.zeros((3, _FIRST_ROWS))  # cpu cores, memory bytes, GPUs
         self.measured = np.full(_FIRST_ROWS, np.nan)  # utilisation 0..1
         self._requested_before = np.zeros(_FIRST_ROWS)  # cpu cores that `measured` includes
         self.gpu_share: Floats | None = None  # [rows] as views have it
@@ -154,7 +153,7 @@ class NodeRows:
         for row, (cpu_cores, _, gpus) in unseen:
             self._requested_before[row] -= cpu_cores
             busy_gpus[row] -= gpus
-        self._moving[CPU_BEFORE] = self._utilisation()
+        self._moving[:, CPU_BEFORE] = self._utilisation()
         self.gpu_share = self._gpu_shares(gpu_watts, busy_gpus) if gpu_watts else None
         self._view = None
 
@@ -169,8 +168,8 @@ class NodeRows:
     def _gpu_shares(self, gpu_watts: Mapping[str, Reading], busy: Floats) -> Floats:
         watts, shares = np.empty_like(busy), np.full_like(busy, np.nan)
         self._place(gpu_watts, watts)
-        rows = np.flatnonzero(self._fixed[GPU_CAPACITY] > 0.0)
-        gpus, idle_w, peak_w = self._fixed[[GPU_CAPACITY, GPU_IDLE_W, GPU_PEAK_W]][:, rows]
+        rows = np.flatnonzero(self._fixed[:, GPU_CAPACITY] > 0.0)
+        gpus, idle_w, peak_w = self._fixed[rows][:, [GPU_CAPACITY, GPU_IDLE_W, GPU_PEAK_W]].T
         held = np.minimum(np.maximum(busy[rows], 0.0), gpus)
         shares[rows] = measured_shares(watts[rows], gpus, held, idle_w, peak_w, self._gpu_ratio)
         shares.setflags(write=False)
@@ -181,7 +180,7 @@ class NodeRows:
         is_measured = ~np.isnan(self.measured)
         busy_cores = self.requested[0] - np.where(is_measured, self._requested_before, 0.0)
         busy_cores *= self._ratio
-        capacity = self._fixed[CPU_CAPACITY]
+        capacity = self._fixed[:, CPU_CAPACITY]
         busy = np.divide(busy_cores, capacity, out=np.zeros_like(capacity), where=capacity > 0.0)
         busy += np.where(is_measured & (capacity > 0.0), self.measured, 0.0)
         clipped: Floats = np.minimum(np.maximum(busy, 0.0), 1.0)
@@ -192,7 +191,7 @@ class NodeRows:
 
         Requests that came after the measurement are added to it.
         """
-        capacity = self._fixed[CPU_CAPACITY, row]
+        capacity = self._fixed[row, CPU_CAPACITY]
         if capacity <= 0.0:
             return 0.0
         measured, requested = self.measured[row], self.requested[0, row]
@@ -208,7 +207,7 @@ class NodeRows:
         return None if np.isnan(share) else float(share)
 
     def view(self) -> View:
-        """Return the newest frozen view; it shares unchanged parts with the previous one."""
+        """Return the newest view; it shares unchanged parts with the previous one."""
         if self._view is None:
             if self._names is None:
                 self._by_row_is_shared = True
@@ -216,9 +215,8 @@ class NodeRows:
                     dict(self._readable),
                     self._by_row,
                     getsizeof(self._by_row) + self._names_bytes,
-                    _frozen(self._entries),
+                    EntryTable(self._entries.copy(), self._readable.values()),
                     frozenset(self.unreadable),
-                    NameHashes(self._readable),
                 )
             if self._facts is None:
                 self._drop_unused()
@@ -229,7 +227,7 @@ class NodeRows:
                     tuple(self._zones),
                     curve_table([curve.watts for curve in self._curves] or [[0.0] * 11]),
                 )
-            self._view = View(self._names, self._facts, _frozen(self._moving), self.gpu_share)
+            self._view = View(self._names, self._facts, _read_only(self._moving), self.gpu_share)
         return self._view
 
     def _drop_unused(self) -> None:
@@ -238,26 +236,26 @@ class NodeRows:
         zones, place = _kept(self._zones, self._zone_of[rows])
         if len(zones) < len(self._zones):
             self._zones, self._zone_of = zones, place[self._zone_of].astype(np.int32)
-        classes = self._fixed[CURVE_CLASS].astype(np.int64)
+        classes = self._fixed[:, CURVE_CLASS].astype(np.int64)
         curves, place = _kept(self._curves, classes[rows])
         if len(curves) < len(self._curves):
-            self._curves, self._fixed[CURVE_CLASS] = curves, place[classes]
+            self._curves, self._fixed[:, CURVE_CLASS] = curves, place[classes]
 
     def _write(self, row: int, node: Node) -> None:
         fixed, gpu = self._fixed, node.gpu
-        fixed[CPU_CAPACITY, row] = node.cpu_cores
-        fixed[MEMORY_CAPACITY, row] = node.memory_bytes
-        fixed[GPU_CAPACITY, row] = gpu.count if gpu else 0.0
-        fixed[GPU_IDLE_W, row] = gpu.idle_w if gpu else 0.0
-        fixed[GPU_PEAK_W, row] = gpu.peak_w if gpu else 0.0
-        fixed[CURVE_CLASS, row] = self._curves.setdefault(node.curve, len(self._curves))
-        fixed[CORE_SPEED, row] = node.speed
-        fixed[PUE, row] = self._pue if node.pue is None else node.pue
+        fixed[row, CPU_CAPACITY] = node.cpu_cores
+        fixed[row, MEMORY_CAPACITY] = node.memory_bytes
+        fixed[row, GPU_CAPACITY] = gpu.count if gpu else 0.0
+        fixed[row, GPU_IDLE_W] = gpu.idle_w if gpu else 0.0
+        fixed[row, GPU_PEAK_W] = gpu.peak_w if gpu else 0.0
+        fixed[row, CURVE_CLASS] = self._curves.setdefault(node.curve, len(self._curves))
+        fixed[row, CORE_SPEED] = node.speed
+        fixed[row, PUE] = self._pue if node.pue is None else node.pue
         self._zone_of[row] = self._zones.setdefault(node.zone, len(self._zones))
         self._budget_w[row] = np.inf if node.power_budget_w is None else node.power_budget_w
 
     def _write_entry(self, row: int, name: str) -> None:
-        head, tail = score_head(name), SCORE_TAIL
+        head, tail = score_head(name), TAIL
         width = self._entries.shape[1]
         if len(head) + len(tail) > width:
             needed = -(-(len(head) + len(tail)) // _WIDTH_STEP) * _WIDTH_STEP
@@ -270,27 +268,27 @@ class NodeRows:
 
     def _refresh(self, row: int) -> None:
         fixed, moving, requested = self._fixed, self._moving, self.requested
-        moving[CPU_BEFORE, row] = self.utilisation(row)
-        moving[MEMORY_FREE, row] = max(fixed[MEMORY_CAPACITY, row] - requested[1, row], 0.0)
-        moving[GPU_FREE, row] = max(fixed[GPU_CAPACITY, row] - requested[2, row], 0.0)
-        moving[IS_EMPTY, row] = self.pods[row] == 0
-        self._view = None
+        moving[row, CPU_BEFORE] = self.utilisation(row)
+        moving[row, MEMORY_FREE] = max(fixed[row, MEMORY_CAPACITY] - requested[1, row], 0.0)
+        moving[row, GPU_FREE] = max(fixed[row, GPU_CAPACITY] - requested[2, row], 0.0)
+        moving[row, IS_EMPTY] = self.pods[row] == 0
 
     def _free_if_unused(self, row: int) -> None:
         if self.pods[row] == 0 and row not in self._described:
             del self._row_of[self._by_row[row]]
-            self._fixed[:, row] = 0.0
+            self._fixed[row] = 0.0
             self._budget_w[row] = np.inf
             self.measured[row] = np.nan
             self._requested_before[row] = 0.0
             if self.gpu_share is not None:  # views still read the old one
                 self.gpu_share = self.gpu_share.copy()
                 self.gpu_share[row] = np.nan
+                self._view = None
             self._free.append(row)
 
     def _grow(self) -> None:
-        self._fixed = _doubled(self._fixed)
-        self._moving = _doubled(self._moving)
+        self._fixed = np.concatenate((self._fixed, np.zeros_like(self._fixed)))
+        self._moving = np.concatenate((self._moving, np.zeros_like(self._moving)))
         self.requested = _doubled(self.requested)
         self.measured = _doubled(self.measured, np.nan)
         if self.gpu_share is not None:
@@ -317,17 +315,17 @@ def _kept(
     return {keys[number]: new for new, number in enumerate(numbers) if keys}, place
 
 
-def _zeros(columns: int) -> Floats:
-    return np.zeros((columns, _FIRST_ROWS))
-
-
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 def _frozen(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
-    copy = array.copy()
-    copy.setflags(write=False)
-    return copy
+    return _read_only(array.copy())
+
+
+def _read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
+    view = array.view()
+    view.setflags(write=False)
+    return view
 
 
 def _doubled(array: npt.NDArray[_Scalar], fill: float = 0.0) -> npt.NDArray[_Scalar]:

@@ -2,9 +2,11 @@
 
 from functools import cached_property
 
+import numpy as np
+
 from greensched_extender import protocol
-from greensched_extender.rows import Rows
 from greensched_extender.view import NodeNames
+from greensched_policies.library.node_names import NO_ROW, Rows
 
 
 class Offered:
@@ -18,9 +20,15 @@ class Offered:
         """The names; raises BadInput when the request holds no list of names."""
         return protocol.read_names(self._args)
 
-    def rows(self, known: NodeNames) -> Rows:
-        """Return the row of each name, NO_ROW for unknown names; raise BadInput as `names` does."""
-        rows = None
+    def rows(self, known: NodeNames) -> tuple[Rows, int]:
+        """Return the row of each name, NO_ROW for unknown ones, and how many those are.
+
+        Raises BadInput as `names` does.
+        """
+        found = None
         if not protocol.sends_whole_nodes(self._args):
-            rows = known.hashes.rows(bytes(self._args.NodeNames))
-        return known.rows(self.names) if rows is None else rows
+            found = known.entries.rows(bytearray(self._args.NodeNames))
+        if found is None:
+            rows = known.rows(self.names)
+            return rows, int(np.count_nonzero(rows == NO_ROW))
+        return found

@@ -12,9 +12,9 @@ from greensched_extender.grid import RunOutlook
 from greensched_extender.scoring import Appraisal
 from greensched_extender.view import View
 from greensched_extender.zone_outcome import ZoneOutcome
-from greensched_policies.encoding.scores import spread_scores
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.encoding.zone_preference import prefer_zone
+from greensched_policies.library.scores import spread_scores
 
 _EARLIEST_S = 900.0  # a run may begin a slot of the plan before its time
 
@@ -46,8 +46,8 @@ def prefer_planned(
     preferred = prefer_zone(appraisal.answer.relative_cost[0], is_there)
     if preferred[is_there].min() > preferred[~is_there].min():
         return appraisal, ZoneOutcome.BETTER_ELSEWHERE
-    scores = spread_scores(preferred)
-    return replace(appraisal, preferred_cost=preferred, scores=scores), ZoneOutcome.HONOURED
+    scores, best = spread_scores(preferred)
+    return replace(appraisal, scores=scores, best=best), ZoneOutcome.HONOURED
 
 
 def _is_known(place: int, outlook: RunOutlook, weights: Weights) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 
 from greensched_core.errors import BadInput
 from greensched_core.objects import PodObject
+from greensched_policies.library.node_names import HEAD
 
 _NULL = msgspec.Raw(b"null")
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -182,10 +183,7 @@ def error(message: str) -> bytes:
 
 def score_head(name: str) -> bytes:
     """Return a node's entry in a prioritize reply up to its score."""
-    return b'{"Host":' + encode(name) + b',"Score":'
-
-
-SCORE_TAIL = b"  },"  # room for the two digits of 10; JSON allows blanks before a number
+    return HEAD + encode(name) + b',"Score":'
 
 
 def equal_scores(names: Sequence[str], score: int = 0) -> bytes:

@@ -8,13 +8,14 @@ import numpy.typing as npt
 
 from greensched_core.state import Workload
 from greensched_extender.protocol import score_head
-from greensched_extender.rows import NO_ROW, Rows
-from greensched_extender.view import ByteArray, View
-from greensched_policies.costs.cost import CostModel, Floats
-from greensched_policies.encoding.scores import spread_scores
+from greensched_extender.view import View
+from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.learned.guard import GuardedAnswer, WhereGuard
-from greensched_policies.library.seeing_nodes import NodesSeen, PodNeeds, see_nodes
+from greensched_policies.library.functions import NO_BEST
+from greensched_policies.library.node_names import NO_ROW, EntryTable, Rows
+from greensched_policies.library.scores import spread_scores
+from greensched_policies.library.seeing_nodes import CostRatios, NodesSeen, PodNeeds
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,19 @@ class ScoringAssumptions:
 class ZoneMeans:
     """Means over a workload's expected run, one value per zone of a view; NaN is no data."""
 
-    carbon_g_per_kwh: Floats  # [zones]
-    price_per_mwh: Floats  # [zones]
+    signals: Floats  # [2, zones] carbon in g/kWh, and price per MWh
+
+    @property
+    def carbon_g_per_kwh(self) -> Floats:
+        """Carbon, [zones]."""
+        carbon: Floats = self.signals[0]
+        return carbon
+
+    @property
+    def price_per_mwh(self) -> Floats:
+        """Price, [zones]."""
+        price: Floats = self.signals[1]
+        return price
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,18 +60,12 @@ class Appraisal:
     gpu_share: Floats | None  # [N] measured, NaN where it is assumed; None: assumed for all
     answer: GuardedAnswer  # relative cost [1,N], the policy that gave it, any fault
     scores: npt.NDArray[np.int8]  # [N] 0..10
-    favourite: int | None = None  # place of the node picked among the best
-    preferred_cost: npt.NDArray[np.float32] | None = None  # [N] with a preference for some nodes
+    best: int  # place of the best node; NO_BEST when all score the same
 
     @property
     def best_row(self) -> int:
         """The row of the best node; NO_ROW when all nodes score the same."""
-        if self.favourite is not None:
-            return int(self.rows[self.favourite])
-        if self.scores.size == 0 or self.scores.min() == self.scores.max():
-            return NO_ROW
-        cost = self.answer.relative_cost[0] if self.preferred_cost is None else self.preferred_cost
-        return int(self.rows[cost.argmin()])
+        return NO_ROW if self.best == NO_BEST else int(self.rows[self.best])
 
 
 def appraise(
@@ -78,17 +84,13 @@ def appraise(
     needs = PodNeeds(
         workload.cpu_cores, workload.memory_bytes, workload.gpus, assumptions.runtime_s(workload)
     )
-    model = CostModel(
-        view.facts.curve_watts,
-        assumptions.utilisation_ratio,
-        assumptions.gpu_ratio,
-        assumptions.empty_nodes_sleep,
+    ratios = CostRatios(
+        assumptions.utilisation_ratio, assumptions.gpu_ratio, assumptions.empty_nodes_sleep
     )
-    signals = means.carbon_g_per_kwh, means.price_per_mwh
-    seen = see_nodes(view.table, rows, needs, signals, model, weights)
+    seen = view.nodes.see(rows, needs, means.signals, ratios, weights)
     answer = guard.answer(*seen.observation)
-    scores = spread_scores(answer.relative_cost[0])
-    return Appraisal(rows, seen, _gpu_share(view, rows, workload), answer, scores)
+    shares = _gpu_share(view, rows, workload)
+    return Appraisal(rows, seen, shares, answer, *spread_scores(answer.relative_cost[0]))
 
 
 def _gpu_share(view: View, rows: Rows, workload: Workload) -> Floats | None:
@@ -102,27 +104,14 @@ def neutral_score(scores: npt.NDArray[np.int8]) -> int:
     return int(np.median(scores)) if scores.size else 0
 
 
-_TENS = np.frombuffer(b"          1", np.uint8)  # by score 0..10
-_ONES = np.frombuffer(b"01234567890", np.uint8)
-
-
-def reply(
-    rows: Rows, appraisal: Appraisal, entries: ByteArray, unknown: Sequence[str] = ()
-) -> bytes:
+def reply(appraisal: Appraisal, entries: EntryTable, unknown: Sequence[str] = ()) -> bytes:
     """Return the prioritize reply, assembled from prepared entries.
 
     `unknown` are the names offered whose row is NO_ROW: they get the neutral score.
     """
-    if appraisal.rows.size == rows.size:
-        return b"[%b]" % _entries(rows, appraisal.scores, entries)[:-1]
+    known = entries.written(appraisal.rows, appraisal.scores)
+    if not unknown:
+        return known
     neutral = b"%d}" % neutral_score(appraisal.scores)
     last = (score_head(name) + neutral for name in unknown)
-    known = _entries(appraisal.rows, appraisal.scores, entries)
-    return b"[%b%b]" % (known, b",".join(last))
-
-
-def _entries(rows: Rows, scores: npt.NDArray[np.int8], entries: ByteArray) -> bytes:
-    chosen = entries.take(rows, axis=0)
-    chosen[:, -4] = _TENS.take(scores)
-    chosen[:, -3] = _ONES.take(scores)
-    return chosen.tobytes()
+    return b"%b,%b]" % (known[:-1], b",".join(last))

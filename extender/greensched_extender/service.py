@@ -26,12 +26,12 @@ from greensched_extender.metrics import RULE_FAILED, ExtenderMetrics, Fallback, 
 from greensched_extender.offered import Offered
 from greensched_extender.planned_zone import prefer_planned
 from greensched_extender.policy_choice import Answering, PolicyChoice
-from greensched_extender.rows import NO_ROW, Rows
 from greensched_extender.scoring import Appraisal, ScoringAssumptions, appraise, reply
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.view import View
 from greensched_extender.zone_outcome import PlannedZone, ZoneOutcome
 from greensched_policies.learned.model_fields import ONNX
+from greensched_policies.library.node_names import NO_ROW, Rows
 
 log = structlog.get_logger()
 
@@ -175,10 +175,10 @@ class Extender:
         workload = self._read(pod, declared)
         self._snapshot.withdraw(workload.uid)
         view = self._snapshot.view()
-        rows = offered.rows(view.names)
+        rows, missing = offered.rows(view.names)
         self._metrics.candidates.observe(rows.size)
-        known, unknown = rows, []
-        if rows.size and rows.min() == NO_ROW:
+        known, unknown = rows, list[str]()
+        if missing:
             known = rows[rows != NO_ROW]
             unknown = [offered.names[place] for place in np.flatnonzero(rows == NO_ROW)]
             self._count_unknown(view, unknown)
@@ -193,7 +193,7 @@ class Extender:
             appraisal = one_of_the_best(view, appraisal, workload.uid)
         self._snapshot.expect(workload.uid, appraisal.best_row, _amounts(workload))
         self._remember(asked, unknown, view, appraisal, planned_zone)
-        body = reply(rows, appraisal, view.names.entries, unknown)
+        body = reply(appraisal, view.names.entries, unknown)
         return ExtenderReply(200, body, RequestOutcome.OK)
 
     def _asked(self, workload: Workload, declared: Declared, view: View, age_s: float) -> _Asked:

@@ -1,4 +1,4 @@
-"""The state of the cluster: one writer updates it, readers take frozen views of it.
+"""The state of the cluster: one writer updates it, readers take views of it.
 
 A node's name has a row from its first mention, as a node or by a pod bound to it, until the node
 and its last pod are gone. So pods may come before their node and stay after it.
@@ -17,8 +17,8 @@ from greensched_core.objects import RequestedAmounts
 from greensched_core.signals.readings import RATIO, Reading
 from greensched_core.state import Node
 from greensched_extender.node_rows import NodeRows
-from greensched_extender.rows import NO_ROW
 from greensched_extender.view import View
+from greensched_policies.library.node_names import NO_ROW
 
 # A measured value is a mean over this long (`window_s` of `greensched_core.metering.measured`).
 METER_WINDOW_S = 120.0
@@ -212,7 +212,7 @@ class Snapshot:
         return found
 
     def view(self) -> View:
-        """Return the newest frozen view; the same one while nothing changes."""
+        """Return the newest view; the same one while no node changes."""
         self.expire()
         return self._rows.view()
 

@@ -1,12 +1,10 @@
-"""A frozen view of the cluster at one moment, which requests read."""
+"""A view of the cluster, which requests read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from greensched_extender.name_hashes import NameHashes
-from greensched_extender.rows import NO_ROW, Rows
 from greensched_policies.costs.cost import (
     CORE_SPEED,
     CPU_CAPACITY,
@@ -19,6 +17,7 @@ from greensched_policies.costs.cost import (
     Floats,
     NodeColumns,
 )
+from greensched_policies.library.node_names import NO_ROW, EntryTable, Rows
 from greensched_policies.library.node_table import (
     CPU_BEFORE,
     GPU_FREE,
@@ -26,8 +25,7 @@ from greensched_policies.library.node_table import (
     MEMORY_FREE,
     NodeTable,
 )
-
-ByteArray = npt.NDArray[np.uint8]
+from greensched_policies.library.seeing_nodes import NodesToSee
 
 _NOWHERE: Floats = np.empty(0)  # no GPU is measured
 
@@ -39,9 +37,8 @@ class NodeNames:
     row_of: dict[str, int]  # only nodes of known capacity
     by_row: list[str]  # new rows are appended, no row is ever renamed
     by_row_bytes: int  # memory of that list and its names
-    entries: ByteArray  # [rows, width]: the node's entry in a prioritize reply, score left blank
+    entries: EntryTable  # each node's entry in a prioritize reply; finds names in a request
     unreadable: frozenset[str]  # nodes whose capacity could not be read
-    hashes: NameHashes  # finds rows without decoding the names
 
     def rows(self, names: list[str]) -> Rows:
         """Return the row of each name, NO_ROW where there is none."""
@@ -56,7 +53,7 @@ class NodeNames:
 class NodeFacts:
     """Properties that change only when a node is edited."""
 
-    fixed: Floats  # [8, rows]
+    fixed: Floats  # [rows, 8]
     zone_of: npt.NDArray[np.int32]  # [rows] index into `zones`
     budget_w: Floats  # [rows] watts; infinite where there is no budget
     zones: tuple[str, ...]  # the first is "", for nodes without a zone
@@ -65,23 +62,26 @@ class NodeFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """The cluster at one moment; a request uses one view from begin to end."""
+    """The cluster as it is now: read what moves before the next `await`.
+
+    Names and facts of a view never change. What moves is not copied for each request.
+    """
 
     names: NodeNames
     facts: NodeFacts
-    moving: Floats  # [4, rows]
+    moving: Floats  # [rows, 4]
     gpu_share: Floats | None = None  # [rows] measured, NaN where it is not; None: nowhere
+    nodes: NodesToSee = field(init=False)  # all of that, as compiled code reads it
 
-    @property
-    def table(self) -> NodeTable:
-        """All rows, as compiled code reads them."""
+    def __post_init__(self) -> None:
         share = _NOWHERE if self.gpu_share is None else self.gpu_share
-        return NodeTable(self.facts.fixed, self.moving, self.facts.zone_of, share)
+        table = NodeTable(self.facts.fixed, self.moving, self.facts.zone_of, share)
+        object.__setattr__(self, "nodes", NodesToSee(table, self.facts.curve_watts))
 
     def candidates(self, rows: Rows) -> NodeColumns:
         """Return the columns of `rows` as a batch of one decision, [1,N] each."""
-        fixed = self.facts.fixed.take(rows, axis=1)[:, None, :]
-        moving = self.moving.take(rows, axis=1)[:, None, :]
+        fixed = self.facts.fixed.take(rows, axis=0).T[:, None, :]
+        moving = self.moving.take(rows, axis=0).T[:, None, :]
         return NodeColumns(
             cpu_capacity=fixed[CPU_CAPACITY],
             cpu_before=moving[CPU_BEFORE],

@@ -5,7 +5,7 @@ import numpy as np
 from greensched_policies.costs.cost import CostModel, NodeColumns, WorkloadColumns, ZoneColumns
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.library.node_table import NodeTable
-from greensched_policies.library.seeing_nodes import NodesSeen, PodNeeds, see_nodes
+from greensched_policies.library.seeing_nodes import CostRatios, NodesSeen, NodesToSee, PodNeeds
 
 
 def seen_by_library(
@@ -19,10 +19,12 @@ def seen_by_library(
     fixed = np.concatenate([
         nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity, nodes.gpu_idle_w,
         nodes.gpu_peak_w, nodes.curve_class, nodes.speed, nodes.pue,
-    ])  # fmt: skip
+    ]).T.copy()  # fmt: skip
     moving = np.concatenate([nodes.cpu_before, nodes.memory_free, nodes.gpu_free, nodes.is_empty])
     count = nodes.speed.size
-    table = NodeTable(fixed, moving, np.arange(count, dtype=np.int32), np.empty(0))
+    table = NodeTable(fixed, moving.T.copy(), np.arange(count, dtype=np.int32), np.empty(0))
     needs = PodNeeds(*(float(each.flat[0]) for each in workload))
-    signals = (np.ravel(zones.carbon_g_per_kwh), np.ravel(zones.price_per_mwh))
-    return see_nodes(table, np.arange(count), needs, signals, model, weights)
+    signals = np.array([np.ravel(each) for each in zones])
+    ratios = CostRatios(model.utilisation_ratio, model.gpu_ratio, model.empty_nodes_sleep)
+    nodes_to_see = NodesToSee(table, model.curve_watts)
+    return nodes_to_see.see(np.arange(count), needs, signals, ratios, weights)

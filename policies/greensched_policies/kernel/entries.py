@@ -16,13 +16,20 @@ from greensched_policies.costs import pausing
 from greensched_policies.costs.cost import CostModel, WorkloadColumns
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.kernel.later_room import ALL_ROOM
+from greensched_policies.kernel.node_names import EntryNames
+from greensched_policies.kernel.node_names import find_rows as _find_rows
+from greensched_policies.kernel.node_names import hash_names as _hash_names
+from greensched_policies.kernel.node_names import write_scores as _write_scores
 from greensched_policies.kernel.planning import Basis, Many
 from greensched_policies.kernel.planning import plan_starts as _plan_starts
+from greensched_policies.kernel.scores import spread_scores as _spread_scores
 from greensched_policies.kernel.seeing_nodes import (
     NodesShown,
     PodToPlace,
+    are_within,
     empty_scratch,
     fill_missing_zones,
+    rows_of_table,
 )
 from greensched_policies.kernel.seeing_nodes import see_nodes as _see_nodes
 from greensched_policies.kernel.starts import (
@@ -56,6 +63,9 @@ _integers: Any = _pointer_to(types.int64)
 _flags: Any = _pointer_to(types.boolean)
 _singles: Any = _pointer_to(types.float32)
 _small: Any = _pointer_to(types.int32)
+_tiny: Any = _pointer_to(types.int8)
+_bytes: Any = _pointer_to(types.uint8)
+_unsigned: Any = _pointer_to(types.uint64)
 
 
 @fast
@@ -125,26 +135,31 @@ def planned_slots(integers_at: Any, numbers_at: Any) -> None:
 
 def see_nodes(integers_at: Any, numbers_at: Any) -> None:
     """Write what a `where` policy sees of nodes, and their costs: see `seeing_nodes.see_nodes`."""
-    whole, numbers = carray(integers_at, (at.LACKED_AT + 1,)), carray(numbers_at, (at.PLACING,))
+    whole, numbers = carray(integers_at, (at.SEEN_NODES,)), carray(numbers_at, (at.PLACING,))
     count, zones = whole[at.CANDIDATES], whole[at.NODE_ZONES]
-    table, rows = _node_table(whole), carray(_integers(whole[at.ROWS_AT]), (count,))
-    scratch = empty_scratch(zones, count)
-    _copy(carray(_floats(whole[at.CARBON_AT]), (zones,)), scratch.means[CARBON])
-    _copy(carray(_floats(whole[at.PRICE_AT]), (zones,)), scratch.means[PRICE])
+    rows = carray(_integers(whole[at.ROWS_AT]), (count,))
     lacked = carray(_integers(whole[at.LACKED_AT]), (2,))
-    lacked[0], lacked[1] = fill_missing_zones(table.zone, rows, scratch.means)
-    features = carray(_singles(whole[at.FEATURES_AT]), (1, 16, count))
-    shown = NodesShown(features, carray(_singles(whole[at.CONTEXT_AT]), (1, 8)), True)
+    if not are_within(rows, whole[at.NODES]):
+        lacked[0] = at.NO_SUCH_ROW
+        return
+    table, scratch = rows_of_table(_node_table(whole), rows), empty_scratch(zones, count)
+    signals = carray(_floats(whole[at.SIGNALS_AT]), (2, zones))
+    _copy(signals[0], scratch.means[CARBON])
+    _copy(signals[1], scratch.means[PRICE])
+    lacked[0], lacked[1] = fill_missing_zones(table.zone, np.arange(count), scratch.means)
+    all_shown = carray(_singles(whole[at.SHOWN_AT]), (8 + 16 * count,))
+    features = all_shown[8:].reshape((1, 16, count))
+    shown = NodesShown(features, all_shown[:8].reshape((1, 8)), True)
     costs = carray(_singles(whole[at.COSTS_AT]), (2, count))
-    _see_nodes(table, rows, _placing(whole, numbers), scratch, shown, costs)
+    _see_nodes(table, _placing(whole, numbers), scratch, shown, costs)
 
 
 @fast
 def _node_table(whole: Any) -> NodeTable:
     nodes = whole[at.NODES]
     return NodeTable(
-        carray(_floats(whole[at.FIXED_AT]), (FIXED_COLUMNS, nodes)),
-        carray(_floats(whole[at.MOVING_AT]), (MOVING_COLUMNS, nodes)),
+        carray(_floats(whole[at.FIXED_AT]), (nodes, FIXED_COLUMNS)),
+        carray(_floats(whole[at.MOVING_AT]), (nodes, MOVING_COLUMNS)),
         carray(_small(whole[at.NODE_ZONE_AT]), (nodes,)),
         carray(_floats(whole[at.SHARES_AT]), (whole[at.SHARES],)),
     )
@@ -164,6 +179,48 @@ def _placing(whole: Any, numbers: Any) -> PodToPlace:
     )  # fmt: skip
 
 
+def spread_scores(integers_at: Any, _numbers_at: Any) -> None:
+    """Write the scores of relative costs, and the place of the best: see `scores.spread_scores`."""
+    whole = carray(integers_at, (at.BEST_AT + 1,))
+    count = whole[at.SCORED]
+    cost = carray(_singles(whole[at.SCORED_COST_AT]), (count,))
+    best = _spread_scores(cost, carray(_tiny(whole[at.SCORES_AT]), (count,)))
+    carray(_integers(whole[at.BEST_AT]), (1,))[0] = best
+
+
+def hash_names(integers_at: Any, _numbers_at: Any) -> None:
+    """Fill in the hash table of the names of some entries: see `node_names.hash_names`."""
+    whole = carray(integers_at, (at.HASHED_AT + 1,))
+    _hash_names(_entry_names(whole), carray(_integers(whole[at.HASHED_AT]), (whole[at.HASHED],)))
+
+
+def find_rows(integers_at: Any, _numbers_at: Any) -> None:
+    """Write the rows of the names in a JSON array: see `node_names.find_rows`."""
+    whole = carray(integers_at, (at.UNKNOWN_AT + 1,))
+    text = carray(_bytes(whole[at.TEXT_AT]), (whole[at.TEXT_LEN],))
+    found = carray(_integers(whole[at.FOUND_ROWS_AT]), (4, whole[at.NAMES]))
+    unknown = _find_rows(_entry_names(whole), text, found[0], found[1:])
+    carray(_integers(whole[at.UNKNOWN_AT]), (1,))[0] = unknown
+
+
+def write_scores(integers_at: Any, _numbers_at: Any) -> None:
+    """Write a JSON array of entries with their scores: see `node_names.write_scores`."""
+    whole = carray(integers_at, (at.WRITTEN_AT + 1,))
+    count, width = whole[at.WRITTEN], whole[at.ENTRY_WIDTH]
+    rows = carray(_integers(whole[at.WRITTEN_ROWS_AT]), (count,))
+    scores = carray(_tiny(whole[at.WRITTEN_SCORES_AT]), (count,))
+    written = carray(_bytes(whole[at.WRITTEN_AT]), (1 + max(count * width, 1),))
+    _write_scores(_entry_names(whole), rows, scores, written)
+
+
+@fast
+def _entry_names(whole: Any) -> EntryNames:
+    entries = carray(_bytes(whole[at.ENTRIES_AT]), (whole[at.ENTRIES_LEN], whole[at.ENTRY_WIDTH]))
+    bits = whole[at.HASH_BITS]
+    slots = carray(_unsigned(whole[at.HASHES_AT]), (1 << bits,))
+    return EntryNames(entries, slots, bits, np.uint64(whole[at.HASH_FACTOR]))
+
+
 @fast
 def _copy(values: Any, target: Any) -> None:
     for place in range(values.size):
@@ -176,4 +233,8 @@ ENTRIES: dict[str, Entry] = {
     "see_slots": see_slots,
     "planned_slots": planned_slots,
     "see_nodes": see_nodes,
+    "spread_scores": spread_scores,
+    "hash_names": hash_names,
+    "find_rows": find_rows,
+    "write_scores": write_scores,
 }

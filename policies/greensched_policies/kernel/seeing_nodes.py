@@ -43,9 +43,11 @@ from greensched_policies.encoding.weights import Weights
 from greensched_policies.library.grid_table import CARBON, PRICE
 from greensched_policies.library.node_table import (
     CPU_BEFORE,
+    FIXED_COLUMNS,
     GPU_FREE,
     IS_EMPTY,
     MEMORY_FREE,
+    MOVING_COLUMNS,
     NodeTable,
 )
 
@@ -97,33 +99,70 @@ def empty_scratch(zones: int, most: int) -> Scratch:
 @fast
 def see_nodes(
     table: NodeTable,
-    rows: Integers,
     placing: PodToPlace,
     scratch: Scratch,
     shown: NodesShown,
     costs: Singles,
 ) -> None:
-    """Fill in what a policy is shown of some rows of a table, and their costs.
+    """Fill in what a policy is shown of the N nodes of a table, and their costs.
 
     The scratch has the zones' means, without gaps. `costs`, [2,N], are the watts that the pod adds
     at the meter, and its expected runtime in seconds.
     """
-    _describe(table, rows, placing, scratch, shown, costs)
-    complete_observation(placing.workload, placing.weights, scratch, rows.size, shown)
+    _describe(table, placing, scratch, shown, costs)
+    complete_observation(placing.workload, placing.weights, scratch, table.zone.size, shown)
+
+
+@borrowing
+def are_within(rows: Integers, end: int) -> bool:
+    """Return whether all rows are at least 0 and before an end."""
+    least, most = 0, -1
+    for row in rows:
+        least, most = min(least, row), max(most, row)
+    return 0 <= least and most < end
+
+
+@fast
+def rows_of_table(table: NodeTable, rows: Integers) -> NodeTable:
+    """Return a table of some rows, in their order.
+
+    Memory is then fetched for many nodes at once, instead of for one while its costs wait.
+    """
+    count = rows.size
+    near = NodeTable(
+        np.empty((count, FIXED_COLUMNS)),
+        np.empty((count, MOVING_COLUMNS)),
+        np.empty(count, np.int32),
+        np.empty(count if table.gpu_share.size > 0 else 0),
+    )
+    _gather(table, rows, near)
+    return near
+
+
+@borrowing
+def _gather(table: NodeTable, rows: Integers, near: NodeTable) -> None:
+    for place in range(rows.size):
+        row: Any = np.uintp(rows[place])
+        for column in range(FIXED_COLUMNS):
+            near.fixed[place, column] = table.fixed[row, column]
+        for column in range(MOVING_COLUMNS):
+            near.moving[place, column] = table.moving[row, column]
+        near.zone[place] = table.zone[row]
+        if near.gpu_share.size > 0:
+            near.gpu_share[place] = table.gpu_share[row]
 
 
 @borrowing
 def _describe(
     table: NodeTable,
-    rows: Integers,
     placing: PodToPlace,
     scratch: Scratch,
     shown: NodesShown,
     costs: Singles,
 ) -> None:
     model, means, has_shares = placing.model, scratch.means, table.gpu_share.size > 0
-    for place in range(rows.size):
-        row: Any = np.uintp(rows[place])
+    for place in range(table.zone.size):
+        row: Any = np.uintp(place)
         node, zone = _columns_of(table, row), table.zone[row]
         signals = ZoneColumns(means[CARBON, zone], means[PRICE, zone])
         gpu_ratio = model.gpu_ratio
@@ -143,11 +182,11 @@ def _columns_of(table: NodeTable, row: int) -> NodeColumns:
     """Return one node, each column a number."""
     fixed, moving = table.fixed, table.moving
     return NodeColumns(
-        fixed[CPU_CAPACITY, row], moving[CPU_BEFORE, row],
-        fixed[MEMORY_CAPACITY, row], moving[MEMORY_FREE, row],
-        fixed[GPU_CAPACITY, row], moving[GPU_FREE, row],
-        fixed[GPU_IDLE_W, row], fixed[GPU_PEAK_W, row], fixed[CURVE_CLASS, row],
-        fixed[CORE_SPEED, row], fixed[PUE, row], moving[IS_EMPTY, row],
+        fixed[row, CPU_CAPACITY], moving[row, CPU_BEFORE],
+        fixed[row, MEMORY_CAPACITY], moving[row, MEMORY_FREE],
+        fixed[row, GPU_CAPACITY], moving[row, GPU_FREE],
+        fixed[row, GPU_IDLE_W], fixed[row, GPU_PEAK_W], fixed[row, CURVE_CLASS],
+        fixed[row, CORE_SPEED], fixed[row, PUE], moving[row, IS_EMPTY],
     )  # fmt: skip
 
 

@@ -9,7 +9,10 @@ import ctypes
 
 from greensched_policies.rules.catalogue import WHEN_RULES
 
-FUNCTIONS = ("plan_starts", "see_slots", "planned_slots", "see_nodes")
+FUNCTIONS = (
+    "plan_starts", "see_slots", "planned_slots", "see_nodes", "spread_scores", "hash_names",
+    "find_rows", "write_scores",
+)  # fmt: skip
 
 MOST_STARTS = 672  # of a workload: a week of quarter hours
 WHEN_BY_NUMBER = tuple(WHEN_RULES)  # the library takes the place of a rule
@@ -57,16 +60,35 @@ CORES, GPUS_REQUESTED, MEMORY_REQUESTED, CARBON_WEIGHT, COST_WEIGHT = range(3, 8
 OF_COST, IS_RUNNING, COST_AT, CHOSEN_AT, TOTAL_AT = range(5)
 RUNTIME_S, LENGTH_S, RESTART_S, RESTART, MOST_RESTARTS = range(5)  # numbers
 
-# What see_nodes takes: R rows of a `NodeTable`, R or 0 of its GPU shares, N candidates, Z zones, C
-# watts of power curves; the arrays of the table; [N] rows; [Z] carbon and [Z] price over the run,
-# NaN where data is missing; [C] curves. Results: [16,N] and [8] features, float32; [2,N] watts and
-# seconds of a run there, float32; [2] how many candidates lacked carbon, and how many a price.
+# What see_nodes takes: R rows of a `NodeTable`, R or 0 of its GPU shares, C watts of power curves,
+# the arrays of the table, [C] curves, [2] the result: how many candidates lacked carbon, and how
+# many a price, or NO_SUCH_ROW. Then N candidates, Z zones; [N] rows; [2,Z] carbon and price over
+# the run, NaN where data is missing. Results: [8 + 16·N] features, float32, those that all share
+# first; [2,N] watts and seconds of a run there, float32.
 (
-    NODES, SHARES, CANDIDATES, NODE_ZONES, CURVE_WATTS, FIXED_AT, MOVING_AT, NODE_ZONE_AT,
-    SHARES_AT, ROWS_AT, CARBON_AT, PRICE_AT, CURVES_AT, FEATURES_AT, CONTEXT_AT, COSTS_AT,
-    LACKED_AT,
-) = range(17)  # fmt: skip
+    NODES, SHARES, CURVE_WATTS, FIXED_AT, MOVING_AT, NODE_ZONE_AT, SHARES_AT, CURVES_AT, LACKED_AT,
+    CANDIDATES, NODE_ZONES, ROWS_AT, SIGNALS_AT, SHOWN_AT, COSTS_AT, SEEN_NODES,
+) = range(16)  # fmt: skip
+NO_SUCH_ROW = -1
 (
     POD_CORES, POD_MEMORY, POD_GPUS, POD_RUNTIME_S, BY_COST, BY_GRAMS, BY_SPEED, UTILISATION_RATIO,
     GPU_RATIO, EMPTY_NODES_SLEEP, PLACING,
 ) = range(11)  # numbers  # fmt: skip
+
+# What spread_scores takes: N candidates; [N] relative costs, float32. Results: [N] int8 scores, and
+# [1] the place of the best, or NO_BEST.
+SCORED, SCORED_COST_AT, SCORES_AT, BEST_AT = range(4)
+NO_BEST = -1  # all score the same
+
+# What the next three take first: the texts of a prioritize reply's entries, [E,W] bytes, and the
+# hash table of the names in them, [H]: see `kernel/node_names.py`.
+ENTRIES_LEN, ENTRY_WIDTH, ENTRIES_AT, HASH_BITS, HASH_FACTOR, HASHES_AT, NAMED = range(7)
+# What hash_names takes then: K rows; [K] rows. It fills in the hash table, all zero before.
+HASHED, HASHED_AT = range(NAMED, NAMED + 2)
+# What find_rows takes then: B bytes of a JSON array, N names in it; [B] bytes. Results: [4,N], the
+# rows and working memory, and [1] how many have no row, or NOT_PLAIN.
+TEXT_LEN, NAMES, TEXT_AT, FOUND_ROWS_AT, UNKNOWN_AT = range(NAMED, NAMED + 5)
+NOT_PLAIN = -1  # the text must be decoded
+# What write_scores takes then: N entries; [N] rows, [N] int8 scores. Result: [1 + N·W] bytes, or
+# 2; the first is 0 if there is no such row.
+WRITTEN, WRITTEN_ROWS_AT, WRITTEN_SCORES_AT, WRITTEN_AT = range(NAMED, NAMED + 4)

@@ -5,13 +5,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.costs.cost import CostModel, Floats
+from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.observation import (
     CONTEXT_FEATURES,
     NODE_FEATURES,
     Observation,
 )
 from greensched_policies.encoding.weights import Weights
+from greensched_policies.library.functions import NO_SUCH_ROW
 from greensched_policies.library.loading import address_of, call
 from greensched_policies.library.node_table import NodeTable
 
@@ -25,6 +26,14 @@ class PodNeeds(NamedTuple):
     runtime_s: float  # on the reference core
 
 
+class CostRatios(NamedTuple):
+    """What a `CostModel` assumes of all nodes."""
+
+    utilisation_ratio: float
+    gpu_ratio: float
+    empty_nodes_sleep: bool
+
+
 class NodesSeen(NamedTuple):
     """What a policy is shown of N nodes, and their costs."""
 
@@ -35,39 +44,45 @@ class NodesSeen(NamedTuple):
     lack_price: bool
 
 
-def see_nodes(
-    table: NodeTable,
-    rows: npt.NDArray[np.int64],
-    needs: PodNeeds,
-    signals: tuple[Floats, Floats],
-    model: CostModel,
-    weights: Weights,
-) -> NodesSeen:
-    """Return what a policy sees of the nodes in `rows`, [N], when a pod needs one of them.
+class NodesToSee:
+    """A cluster's nodes, and where the library finds them in memory."""
 
-    `signals` are the zones' mean carbon and price over the run, [Z] each; NaN: no data. A zone
-    without data counts as the mean of the candidates that have some, so it is neither preferred
-    nor avoided. Raises IndexError for a row that the table does not have.
-    """
-    carbon, price = signals
-    count, nodes = rows.size, table.zone.size
-    if count and not 0 <= rows.min() <= rows.max() < nodes:
-        raise IndexError(f"rows {rows.min()} to {rows.max()} of {nodes} nodes")
-    features = np.empty((1, len(NODE_FEATURES), count), np.float32)
-    context = np.empty((1, len(CONTEXT_FEATURES)), np.float32)
-    costs, lacked = np.empty((2, count), np.float32), np.empty(2, np.int64)
-    sizes = [nodes, table.gpu_share.size, count, carbon.size, model.curve_watts.size]
-    given = [
-        address_of(table.fixed), address_of(table.moving), address_of(table.zone, np.int32),
-        address_of(table.gpu_share), address_of(rows, np.int64), address_of(carbon),
-        address_of(price), address_of(model.curve_watts),
-    ]  # fmt: skip
-    results = [address_of(each, np.float32) for each in (features, context, costs)]
-    call(
-        "see_nodes",
-        [*sizes, *given, *results, address_of(lacked, np.int64)],
-        [*needs, *weights, model.utilisation_ratio, model.gpu_ratio, model.empty_nodes_sleep],
-    )
-    return NodesSeen(
-        Observation(features.transpose((0, 2, 1)), context), costs[0], costs[1], *(lacked > 0)
-    )
+    def __init__(self, table: NodeTable, curve_watts: Floats) -> None:
+        """Raise TypeError for an array that the library cannot read."""
+        self._kept = table, curve_watts
+        self._lacked = np.empty(2, np.int64)
+        self._given = [
+            table.zone.size, table.gpu_share.size, curve_watts.size, address_of(table.fixed),
+            address_of(table.moving), address_of(table.zone, np.int32),
+            address_of(table.gpu_share), address_of(curve_watts),
+            address_of(self._lacked, np.int64),
+        ]  # fmt: skip
+
+    def see(
+        self,
+        rows: npt.NDArray[np.int64],
+        needs: PodNeeds,
+        signals: Floats,
+        ratios: CostRatios,
+        weights: Weights,
+    ) -> NodesSeen:
+        """Return what a policy sees of the nodes in `rows`, [N], when a pod needs one of them.
+
+        `signals`, [2,Z], are the zones' mean carbon and price over the run; NaN: no data. A zone
+        without data counts as the mean of the candidates that have some, so it is neither preferred
+        nor avoided. Raises IndexError for a row that there is not.
+        """
+        count, shared = rows.size, len(CONTEXT_FEATURES)
+        shown = np.empty(shared + len(NODE_FEATURES) * count, np.float32)
+        costs = np.empty((2, count), np.float32)
+        own = [
+            count, signals.shape[1], address_of(rows, np.int64), address_of(signals),
+            address_of(shown, np.float32), address_of(costs, np.float32),
+        ]  # fmt: skip
+        call("see_nodes", [*self._given, *own], [*needs, *weights, *ratios])
+        lack_carbon, lack_price = self._lacked.tolist()
+        if lack_carbon == NO_SUCH_ROW:
+            raise IndexError(f"rows {rows.min()} to {rows.max()} of {self._given[0]} nodes")
+        features = shown[shared:].reshape(1, len(NODE_FEATURES), count).transpose((0, 2, 1))
+        observation = Observation(features, shown[:shared].reshape(1, shared))
+        return NodesSeen(observation, costs[0], costs[1], lack_carbon > 0, lack_price > 0)

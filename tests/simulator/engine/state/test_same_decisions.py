@@ -15,7 +15,6 @@ from greensched_core.power.hardware import Gpu
 from greensched_core.state import Node
 from greensched_core.testing import make_workload
 from greensched_extender.policy_choice import rule
-from greensched_extender.rows import Rows
 from greensched_extender.scoring import Appraisal, ScoringAssumptions, ZoneMeans, appraise
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.view import View
@@ -37,6 +36,7 @@ from greensched_policies.encoding.zone_preference import prefer_zone
 from greensched_policies.kernel.seeing_nodes import NodesShown, Singles, empty_scratch
 from greensched_policies.learned.guard import Guard
 from greensched_policies.library.grid_table import grid_table
+from greensched_policies.library.node_names import Rows
 from greensched_policies.rules.catalogue import (
     BAD_WHEN_RULES,
     CAP_RULES,
@@ -254,7 +254,7 @@ def zone_means(world: World, view: View, begin_s: float, end_s: float) -> ZoneMe
             (grids.forecast_carbon_g_per_kwh[own], grids.forecast_price_per_mwh[own])
         ):
             found[signal, place] = (np.diff(cuts) * values).sum() / (end_s - begin_s)
-    return ZoneMeans(found[0], found[1])
+    return ZoneMeans(np.array(found))
 
 
 def live(world: World, view: View, rows: Rows, job: int, now_s: float, where: str) -> Appraisal:
