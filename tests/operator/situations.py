@@ -6,7 +6,7 @@ import numpy as np
 
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.outlooks import Outlooks, slot_begin
-from greensched_operator.planning.start_planning import Situation
+from greensched_operator.planning.situation import Situation
 from greensched_policies.planning.outlook import SLOT_S, outlook_of
 from greensched_policies.rules.catalogue import WHEN_RULES
 

@@ -18,7 +18,8 @@ from greensched_operator.objects.release_patch import ReleaseReason, reason_of
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.news import News
 from greensched_operator.planning.plan_words import both_sides
-from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
+from greensched_operator.planning.situation import Planned, Situation
+from greensched_operator.planning.start_planning import plan_starts
 from greensched_operator.runtime.planning_thread import in_thread
 from greensched_operator.writing.metrics import ControllerError
 from greensched_operator.writing.outbox import Lane

@@ -25,12 +25,8 @@ from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.outlooks import Outlooks, tell_the_same
 from greensched_operator.planning.plan_words import why_held, why_now
-from greensched_operator.planning.start_planning import (
-    Planned,
-    Situation,
-    requeued,
-    room_check,
-)
+from greensched_operator.planning.situation import Planned, Situation
+from greensched_operator.planning.start_planning import requeued, room_check
 from greensched_operator.runtime.planning_thread import in_thread
 from greensched_operator.writing.metrics import ControllerError
 from greensched_operator.writing.outbox import Lane

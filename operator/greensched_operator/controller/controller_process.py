@@ -46,13 +46,13 @@ from greensched_operator.objects.cron_jobs import CronJob, read_cron_job
 from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Resolved, resolve
 from greensched_operator.objects.job_power_profile import JobPowerProfile, ParsedProfile
 from greensched_operator.objects.placed_pods import PlacedPod
-from greensched_operator.planning import cluster_state
 from greensched_operator.planning.budgets import LONGEST_PERIOD_S, Budgets
 from greensched_operator.planning.busy_cores import BusyCores
-from greensched_operator.planning.cluster_state import ClusterNodes, RunningPod, RunningPods
+from greensched_operator.planning.cluster_state import ClusterNodes, RunningPod, RunningPods, Zone
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.outlooks import outlooks_of
-from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
+from greensched_operator.planning.situation import Planned, Situation
+from greensched_operator.planning.start_planning import plan_starts
 from greensched_operator.planning.when_choice import BundleSink, WhenChoice
 from greensched_operator.runtime.heartbeat import Heartbeat
 from greensched_operator.runtime.leader import Leadership
@@ -78,7 +78,7 @@ from greensched_policies.planning.planning import Running
 
 log = structlog.get_logger()
 
-_NO_ZONES = (cluster_state.Zone("", 1e9, 0.0),)  # without nodes: an autoscaler creates them
+_NO_ZONES = (Zone("", 1e9, 0.0),)  # without nodes: an autoscaler creates them
 
 
 class ControllerProcess:

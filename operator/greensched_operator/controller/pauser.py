@@ -18,7 +18,7 @@ from greensched_operator.planning.cluster_state import RunningPod
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.pausing import JobRunSegment, Pause, choose_pauses
 from greensched_operator.planning.plan_words import both_sides, grid_words
-from greensched_operator.planning.start_planning import Planned, Situation
+from greensched_operator.planning.situation import Planned, Situation
 from greensched_operator.runtime.planning_thread import in_thread
 from greensched_operator.writing.metrics import ControllerError, PauseOutcome
 from greensched_operator.writing.outbox import Lane

@@ -24,7 +24,7 @@ from greensched_operator.objects.release_patch import ReleaseReason, reason_of
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.cluster_state import Zone
-from greensched_operator.planning.start_planning import Planned, Situation
+from greensched_operator.planning.situation import Planned, Situation
 from greensched_operator.planning.work_power import own_part
 from greensched_policies.planning.planning import NO_ZONE, Mean
 

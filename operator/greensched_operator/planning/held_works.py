@@ -23,7 +23,7 @@ from greensched_operator.objects.release_patch import ReleaseReason, reason_of
 from greensched_operator.objects.workloads import Work, WorkKind
 from greensched_operator.planning.news import News
 from greensched_operator.planning.queued_works import QueuedWorks
-from greensched_operator.planning.start_planning import Planned
+from greensched_operator.planning.situation import Planned
 
 log = structlog.get_logger()
 

@@ -22,14 +22,8 @@ from greensched_operator.objects.green_policy import Mode
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.cluster_state import RunningPod
 from greensched_operator.planning.outlooks import slot_begin
-from greensched_operator.planning.start_planning import (
-    Planned,
-    Situation,
-    core_plan,
-    interruptible,
-    jitter_of,
-    needs_of,
-)
+from greensched_operator.planning.situation import Planned, Situation, jitter_of
+from greensched_operator.planning.start_planning import core_plan, interruptible, needs_of
 from greensched_operator.planning.work_power import run_s
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.planning import Thresholds

@@ -2,7 +2,7 @@
 
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.units import change, percent_text, signed_percent
-from greensched_operator.planning.start_planning import Planned
+from greensched_operator.planning.situation import Planned
 from greensched_policies.planning.lateness import late_share
 from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.planning.planning import NO_ZONE, Chosen, StartReason

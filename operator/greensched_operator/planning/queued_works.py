@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterable
 
-from greensched_operator.planning.start_planning import Planned
+from greensched_operator.planning.situation import Planned
 
 
 class QueuedWorks:

@@ -7,7 +7,7 @@ simulator's.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,25 +15,20 @@ from greensched_core import labels
 from greensched_operator.holding.judging import MayWait, ReleaseNow
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work
-from greensched_operator.planning.cluster_state import Zone
-from greensched_operator.planning.outlooks import Outlooks, slot_begin
+from greensched_operator.planning.outlooks import slot_begin
+from greensched_operator.planning.situation import Planned, Situation, jitter_of
 from greensched_operator.planning.work_power import (
-    largest_node,
     own_part,
-    pod_needs,
     run_s,
     share_of_node,
-    speeds_for,
-    work_power_w,
 )
 from greensched_policies.encoding.weights import CarbonLimit
 from greensched_policies.planning.core_plan import CorePlan
-from greensched_policies.planning.held_start import by_worth, jitter_s, release_s, within_share
+from greensched_policies.planning.held_start import by_worth, release_s, within_share
 from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.planning.planning import (
     Chosen,
     Kept,
-    Running,
     StartReason,
     StartRequest,
     Thresholds,
@@ -41,83 +36,8 @@ from greensched_policies.planning.planning import (
     plan_again,
 )
 from greensched_policies.planning.slot_planning import Interruptible, plan_slots
-from greensched_policies.rules.catalogue import WhenPolicy
 
 _MOST_IN_SLOTS = 1000  # 1 to 2 ms each; the remaining ones are planned without a pause
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """The input of planning, apart from the work to plan."""
-
-    now_s: float
-    zones: tuple[Zone, ...]  # in the order of the outlook's zones
-    outlooks: Outlooks
-    running: tuple[Running, ...]
-    earlier_plans: tuple["Planned", ...]  # their cores stay reserved
-    zones_for: Callable[[MayWait], frozenset[str]]  # zones with a node that it may run on
-    when_for: Callable[[MayWait], WhenPolicy]
-    opens_s: Callable[[MayWait], float]  # the earliest start that its namespace's budget allows
-    jitter_s: float
-    busy_share: float = 0.0  # of the cluster's cores, in the mean over about the last day
-    queued: tuple["Planned", ...] = ()  # released, but without a node; their room stays reserved
-    # Earlier plans by uid, which stay where there is still room; other work is planned anew.
-    staying: Mapping[str, "Planned"] = field(default_factory=dict)
-    may_move: bool = False  # earlier plans keep their room, but better starts are chosen
-    largest_node: tuple[float, float] = field(init=False)  # the most cores and memory of any
-    # In each zone, for the needs asked for so far: speeds of a pod, and watts of a workload.
-    known_speeds: dict[tuple[float, float, float], list[float]] = field(init=False)
-    known_watts: dict[tuple[float | None, int, float, float], list[float]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "largest_node", largest_node(self.zones))
-        object.__setattr__(self, "known_speeds", {})
-        object.__setattr__(self, "known_watts", {})
-
-    def speeds(self, work: Work) -> list[float]:
-        """Return the speed of a workload's mean run in each zone, 0 where no node can take it."""
-        needs = pod_needs(work)
-        found = self.known_speeds.get(needs)
-        if found is None:
-            found = self.known_speeds[needs] = speeds_for(needs, self.zones)
-        return found
-
-    def watts(self, one: MayWait) -> list[float]:
-        """Return the watts that a workload adds in each zone."""
-        work, terms = one.work, one.terms
-        asks = terms.pod_power_w, work.pods, work.cpu_cores, work.gpus
-        found = self.known_watts.get(asks)
-        if found is None:
-            found = [work_power_w(work, terms, zone) for zone in self.zones]
-            self.known_watts[asks] = found
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """The planned start of one held workload, and the choice behind it."""
-
-    waiting: MayWait
-    start_s: float  # with jitter; never after the latest start
-    chosen: Chosen
-    zone: str  # the best zone for that start
-    kept_zone: str  # where the plan keeps its room: if there is room only later, maybe another
-    is_now: bool  # the start is not in the future
-    at_arrival_g: float | None = None  # of a run on arrival, by the first plan's forecast
-    run_segments: tuple[tuple[float, float], ...] = ()  # only of work that may be suspended
-
-    def on(self, waiting: MayWait) -> "Planned":
-        """Return the same plan for a newer state of the workload."""
-        return replace(self, waiting=waiting)
-
-
-def jitter_of(waiting: MayWait, most_s: float) -> float:
-    """Return the delay, in seconds, that spreads starts planned for the same moment.
-
-    It is the same for all work of a gang.
-    """
-    work = waiting.work
-    return jitter_s(f"{work.namespace}/{work.gang}" if work.gang else work.uid, most_s, SLOT_S)
 
 
 def plan_starts(
@@ -132,14 +52,17 @@ def plan_starts(
     in_slots = _in_slots(waiting, plan, begin_s, situation)
     groups = _gangs([one for one in waiting if one.work.uid not in in_slots])
     requests = [_start_request(group, situation) for group in groups]
+    spans = [_span(group, situation) for group in groups]
     places = {zone.name: place for place, zone in enumerate(situation.zones)}
-    kept = [_kept(group, situation, places) for group in groups]
+    kept = [
+        _kept(group, span, situation, places) for group, span in zip(groups, spans, strict=True)
+    ]
     chosen = plan_again(situation.outlooks.outlook, plan, requests, kept, begin_s)
     planned = [
-        _planned(one, group, choice, situation)
+        _planned(one, span, choice, situation)
         if choice is not None
         else situation.staying[one.work.uid].on(one)
-        for group, choice in zip(groups, chosen, strict=True)
+        for group, span, choice in zip(groups, spans, chosen, strict=True)
         for one in group
     ]
     planned += in_slots.values()
@@ -163,7 +86,7 @@ def requeued(situation: Situation) -> tuple[Planned, ...]:
         strict=True,
     ):
         if kept is not None:
-            chosen = replace(one.chosen, expected_s=kept.begin_s, kept_until_s=kept.end_s)
+            chosen = one.chosen._replace(expected_s=kept.begin_s, kept_until_s=kept.end_s)
             zone = names[kept.zone]
             found.append(replace(one, chosen=chosen, kept_zone=zone, run_segments=()))
     return tuple(found)
@@ -234,7 +157,7 @@ def _in_slots(
         for run_segment in answer.run_segments:
             kept = (answer.chosen.kept_zone, *run_segment)
             plan.keep(*kept, *needs_of(one.work))
-        planned = _planned(one, [one], answer.chosen, situation)
+        planned = _planned(one, _span([one], situation), answer.chosen, situation)
         found[one.work.uid] = replace(planned, run_segments=answer.run_segments)
     return found
 
@@ -268,43 +191,80 @@ def _gangs(waiting: Sequence[MayWait]) -> list[list[MayWait]]:
 
 
 def _start_request(group: Sequence[MayWait], situation: Situation) -> StartRequest:
-    first = group[0]
-    runs_s, allowed = _runs_s(group, situation), situation.zones_for(first)
-    if allowed:
+    each = [_own_request(one, situation) for one in group]
+    return each[0] if len(each) == 1 else _together(each)
+
+
+def _own_request(one: MayWait, situation: Situation) -> StartRequest:
+    """Return the request of a workload without its gang."""
+    work, terms, policy = one.work, one.terms, one.policy
+    runs_s = [run_s(terms, speed) for speed in situation.speeds(work)]
+    if allowed := situation.zones_for(one):
         runs_s = [
             run if zone.name in allowed else math.inf
             for zone, run in zip(situation.zones, runs_s, strict=True)
         ]
-    kept = first.work.marks.planned_start_s
+    kept_s, at_arrival_g = work.marks.planned_start_s, work.marks.at_arrival_g
+    most_g = math.inf if at_arrival_g is None else at_arrival_g
     return StartRequest(
         runtime_s=runs_s,
-        latest_s=min(one.terms.latest_start_s for one in group),
-        cpu_cores=sum(one.work.cpu_cores for one in group),
-        power_w=_watts(group, situation),
-        weights=first.policy.weights,
-        when=situation.when_for(first),
-        limit=CarbonLimit(first.policy.carbon_price_per_g, _at_arrival_g(group)),
-        thresholds=Thresholds(least_saving=first.policy.least_saving),
-        gpus=sum(one.work.gpus for one in group),
-        kept_start_s=None if kept is None else kept - jitter_of(first, situation.jitter_s),
-        waits_for_room=first.policy.waits_for_room,
-        memory_bytes=sum(one.work.memory_bytes for one in group),
-        spare_s=max(one.terms.spare_s for one in group),
-        node_share=max(share_of_node(one.work, situation.largest_node) for one in group),
+        latest_s=terms.latest_start_s,
+        cpu_cores=work.cpu_cores,
+        power_w=situation.watts(one),
+        weights=policy.weights,
+        when=situation.when_for(one),
+        limit=CarbonLimit(policy.carbon_price_per_g, most_g),
+        thresholds=Thresholds(least_saving=policy.least_saving),
+        gpus=work.gpus,
+        kept_start_s=None if kept_s is None else kept_s - jitter_of(one, situation.jitter_s),
+        waits_for_room=policy.waits_for_room,
+        memory_bytes=work.memory_bytes,
+        spare_s=terms.spare_s,
+        node_share=share_of_node(work, situation.largest_node),
     )
 
 
-def _kept(group: Sequence[MayWait], situation: Situation, places: Mapping[str, int]) -> Kept | None:
+def _together(each: Sequence[StartRequest]) -> StartRequest:
+    """Return the request of a gang: it runs as long as its longest member, where all can run.
+
+    Grams on arrival are known if all members know theirs.
+    """
+    most_g = sum(one.limit.at_arrival_g for one in each)
+    return each[0]._replace(
+        runtime_s=[max(in_zone) for in_zone in zip(*(one.runtime_s for one in each), strict=True)],
+        latest_s=min(one.latest_s for one in each),
+        cpu_cores=sum(one.cpu_cores for one in each),
+        power_w=[sum(in_zone) for in_zone in zip(*(one.power_w for one in each), strict=True)],
+        limit=each[0].limit._replace(at_arrival_g=most_g),
+        gpus=sum(one.gpus for one in each),
+        memory_bytes=sum(one.memory_bytes for one in each),
+        spare_s=max(one.spare_s or 0.0 for one in each),
+        node_share=max(one.node_share for one in each),
+    )
+
+
+def _span(group: Sequence[MayWait], situation: Situation) -> tuple[float, float]:
+    """Return the earliest and the latest start of a group."""
+    earliest_s, latest_s = -math.inf, math.inf
+    for one in group:
+        earliest_s = max(earliest_s, one.terms.start_from_s, situation.opens_s(one))
+        latest_s = min(latest_s, one.terms.latest_start_s)
+    return earliest_s, latest_s
+
+
+def _kept(
+    group: Sequence[MayWait],
+    span: tuple[float, float],
+    situation: Situation,
+    places: Mapping[str, int],
+) -> Kept | None:
     """Return the room of a group's earlier plan, if that may stay; None: it is planned anew."""
     plans = [situation.staying.get(one.work.uid) for one in group]
-    first = plans[0]
+    first, after_s, latest_s = plans[0], max(situation.now_s, span[0]), span[1]
     if first is None or first.run_segments or first.kept_zone not in places:
         return None
-    for plan, one in zip(plans, group, strict=True):
-        opens_s = max(one.terms.start_from_s, situation.opens_s(one))
-        if plan is None or not (
-            max(situation.now_s, opens_s) < plan.start_s <= one.terms.latest_start_s
-        ):
+    for plan in plans:
+        if plan is None or not after_s < plan.start_s <= latest_s:
             return None
     chosen = first.chosen
     seeks_room = chosen.why is StartReason.NO_ROOM
@@ -322,36 +282,16 @@ def needs_of(work: Work) -> tuple[float, float, float]:
     return work.cpu_cores, work.gpus, work.memory_bytes
 
 
-def _runs_s(group: Sequence[MayWait], situation: Situation) -> list[float]:
-    """Return the longest runtime in a group in each zone; infinity if a member cannot run there."""
-    each = [[run_s(one.terms, speed) for speed in situation.speeds(one.work)] for one in group]
-    return each[0] if len(each) == 1 else [max(in_zone) for in_zone in zip(*each, strict=True)]
-
-
-def _watts(group: Sequence[MayWait], situation: Situation) -> list[float]:
-    """Return the watts that a group adds in each zone."""
-    each = [situation.watts(one) for one in group]
-    return each[0] if len(each) == 1 else [sum(in_zone) for in_zone in zip(*each, strict=True)]
-
-
-def _at_arrival_g(group: Sequence[MayWait]) -> float:
-    """Return the grams of a group that had started on arrival; infinity if that is not known."""
-    grams = [one.work.marks.at_arrival_g for one in group]
-    return sum(each for each in grams if each is not None) if None not in grams else math.inf
-
-
 def _planned(
-    one: MayWait, group: Sequence[MayWait], chosen: Chosen, situation: Situation
+    one: MayWait, span: tuple[float, float], chosen: Chosen, situation: Situation
 ) -> Planned:
-    now_s, latest_s = situation.now_s, min(each.terms.latest_start_s for each in group)
+    now_s, (earliest_s, latest_s) = situation.now_s, span
     before_s, delay_s = one.work.marks.planned_start_s, jitter_of(one, situation.jitter_s)
     kept_s = math.nan if before_s is None else before_s
     start_s = release_s(chosen.start_s, kept_s, delay_s, now_s, SLOT_S)
-    start_s = max(start_s, max(each.terms.start_from_s for each in group))
-    start_s = max(start_s, max(situation.opens_s(each) for each in group))
+    start_s = max(start_s, earliest_s)
     start_s = max(start_s, one.policy.quiet_hours.next_allowed(max(start_s, now_s)) or start_s)
-    names = [*(zone.name for zone in situation.zones), ""]  # the last is NO_ZONE's
-    zone, kept_zone = names[chosen.run.zone], names[chosen.kept_zone]
+    zone, kept_zone = (situation.zone_named(each) for each in (chosen.run.zone, chosen.kept_zone))
     start_s = min(start_s, latest_s)
     is_now, first_g = start_s <= now_s, _first_g(one, chosen, situation)
     return Planned(one, start_s, chosen, zone, kept_zone, is_now, first_g)

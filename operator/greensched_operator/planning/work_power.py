@@ -5,7 +5,6 @@ For planning, ledger and budgets alike.
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from greensched_operator.holding.holding import PAST_RUNS, HoldTerms
 from greensched_operator.objects.workloads import Work
@@ -32,7 +31,7 @@ def own_part(run: Mean, work: Work, terms: HoldTerms, zones: Sequence[Zone]) -> 
     """Return a run of a gang with the power of one member; one that no zone can take stays."""
     if run.zone == NO_ZONE:
         return run
-    return replace(run, power_w=work_power_w(work, terms, zones[run.zone]))
+    return run._replace(power_w=work_power_w(work, terms, zones[run.zone]))
 
 
 def run_s(terms: HoldTerms, speed: float) -> float:

@@ -26,7 +26,7 @@ from greensched_operator.objects.release_patch import (
 )
 from greensched_operator.objects.workloads import Work, WorkKind
 from greensched_operator.planning.plan_words import carbon_and_cost_change, late_chance
-from greensched_operator.planning.start_planning import Planned
+from greensched_operator.planning.situation import Planned
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.writing.metrics import ControllerMetrics, WriteKind
 

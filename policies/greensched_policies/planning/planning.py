@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -86,8 +87,7 @@ class Kept:
     may_move: bool = False  # another start is chosen if it is better
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StartRequest:
+class StartRequest(NamedTuple):
     """One workload whose start is to be chosen."""
 
     runtime_s: Floats | Sequence[float]  # [Z] expected; infinite where no node can take it
@@ -110,8 +110,7 @@ class StartRequest:
     node_share: float = 0.0  # the largest share of a node's cores or memory that a pod requests
 
 
-@dataclass(frozen=True, slots=True)
-class Mean:
+class Mean(NamedTuple):
     """Forecast means of carbon and price over a run in a zone; None: no data."""
 
     zone: int
@@ -138,8 +137,7 @@ class Mean:
         return None if price is None else price / KWH_PER_MWH * self.energy_kwh
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(NamedTuple):
     """The chosen start of a workload, the reason, and the counterfactual."""
 
     start_s: float

@@ -23,13 +23,8 @@ from greensched_operator.objects.workloads import Work, WorkKind
 from greensched_operator.planning.busy_cores import BusyCores
 from greensched_operator.planning.cluster_state import Zone, mean_zone
 from greensched_operator.planning.outlooks import Outlooks, slot_begin
-from greensched_operator.planning.start_planning import (
-    Planned,
-    Situation,
-    plan_starts,
-    requeued,
-    room_check,
-)
+from greensched_operator.planning.situation import Planned, Situation
+from greensched_operator.planning.start_planning import plan_starts, requeued, room_check
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_policies.costs.cost import CURVE_POINTS
 from greensched_policies.planning.outlook import SLOT_S, Outlook, outlook_of

@@ -26,7 +26,8 @@ from greensched_operator.holding.judging import MayWait, ReleaseNow
 from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.held_works import RESENT_AFTER_S, HeldWorks
-from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
+from greensched_operator.planning.situation import Planned, Situation
+from greensched_operator.planning.start_planning import plan_starts
 from greensched_operator.writing.metrics import ControllerMetrics
 from greensched_operator.writing.outbox import Outbox
 from greensched_operator.writing.writing import Writer

@@ -13,7 +13,8 @@ from greensched_operator.holding.judging import MayWait, ReleaseNow, judge
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.planning.budgets import Budgets
-from greensched_operator.planning.start_planning import Planned, plan_starts
+from greensched_operator.planning.situation import Planned
+from greensched_operator.planning.start_planning import plan_starts
 from tests.operator.annotated_work import ENFORCING, NOW_S, marks, rules, work_of
 from tests.operator.planning.test_start_planning import situation
 
@@ -166,8 +167,8 @@ def test_what_starts_before_its_time_is_billed_as_if_it_had_not_waited(
 def test_starting_at_once_is_estimated_when_work_comes_and_not_anew_with_each_plan() -> None:
     scene = Scene()
     planned = scene.plan(WorkKind.JOB)
-    dirtier = replace(planned.chosen.run_now, carbon_g_per_kwh=9e9)
-    later = replace(planned, chosen=replace(planned.chosen, run_now=dirtier))
+    dirtier = planned.chosen.run_now._replace(carbon_g_per_kwh=9e9)
+    later = replace(planned, chosen=planned.chosen._replace(run_now=dirtier))
     scene.recorder.planned(later, situation())
     assert {record.run_now for record in scene.records} == {scene.records[0].run_now}
 

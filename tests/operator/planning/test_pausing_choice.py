@@ -26,7 +26,8 @@ from greensched_operator.objects.job_power_profile import JobPowerProfile, parse
 from greensched_operator.objects.workloads import Work, convert_job
 from greensched_operator.planning.cluster_state import RunningPod, Zone
 from greensched_operator.planning.pausing import JobRunSegment, Pause, choose_pauses
-from greensched_operator.planning.start_planning import Situation, plan_starts
+from greensched_operator.planning.situation import Situation
+from greensched_operator.planning.start_planning import plan_starts
 from greensched_policies.planning.outlook import SLOT_S
 from tests.operator.situations import situation_of
 

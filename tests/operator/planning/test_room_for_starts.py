@@ -18,13 +18,8 @@ from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.outlooks import slot_begin
 from greensched_operator.planning.plan_words import late_chance, why_held
 from greensched_operator.planning.queued_works import QueuedWorks
-from greensched_operator.planning.start_planning import (
-    Planned,
-    Situation,
-    plan_starts,
-    requeued,
-    room_check,
-)
+from greensched_operator.planning.situation import Planned, Situation
+from greensched_operator.planning.start_planning import plan_starts, requeued, room_check
 from greensched_policies.planning.planning import Running, StartReason
 from tests.operator.annotated_work import ENFORCING, HOUR_S, NOW_S, marks, rules, work_of
 from tests.operator.situations import situation_of

@@ -16,7 +16,8 @@ from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.outlooks import slot_begin
 from greensched_operator.planning.plan_words import why_held, why_now
-from greensched_operator.planning.start_planning import Planned, Situation, jitter_of, plan_starts
+from greensched_operator.planning.situation import Planned, Situation, jitter_of
+from greensched_operator.planning.start_planning import plan_starts
 from greensched_policies.encoding.weights import NO_CARBON_LIMIT
 from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.planning.planning import Running

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from greensched_operator.planning.outlooks import slot_begin
-from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
+from greensched_operator.planning.situation import Planned, Situation
+from greensched_operator.planning.start_planning import plan_starts
 from greensched_policies.planning.planning import Running
 from tests.operator.annotated_work import HOUR_S, NOW_S
 from tests.operator.planning.test_start_planning import situation, waiting

@@ -13,7 +13,8 @@ from greensched_operator.holding.holding import PAST_RUNS
 from greensched_operator.holding.judging import MayWait, judge
 from greensched_operator.objects.job_power_profile import JobPowerProfile, parse_job_power_profile
 from greensched_operator.planning.cluster_state import Zone, mean_zone
-from greensched_operator.planning.start_planning import Situation, plan_starts
+from greensched_operator.planning.situation import Situation
+from greensched_operator.planning.start_planning import plan_starts
 from greensched_operator.planning.work_power import run_s, speeds_for, work_power_w
 from tests.operator.annotated_work import HOUR_S, NOW_S, marks, rules, work_of
 from tests.operator.situations import situation_of

@@ -1,7 +1,5 @@
 """No wait for dirtier power unless a policy allows it, for this price per tonne or for any."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -57,7 +55,7 @@ def chosen(
         np.full(zones, SLOT_S), 100 * SLOT_S, 1.0, np.array(watts), MONEY,
         WHEN_RULES["planned-window"], limit,
     )  # fmt: skip
-    return choose_start(outlook, plan, replace(asked, kept_start_s=kept_start_s), 0.0)
+    return choose_start(outlook, plan, asked._replace(kept_start_s=kept_start_s), 0.0)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """When all is planned again: earlier plans stay while they have room, whatever is better now."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,12 +75,12 @@ def test_the_most_urgent_keeps_its_room_before_others_are_planned() -> None:
 @pytest.mark.parametrize(("cores", "slot"), [(85.0, 1), (86.0, 0), (90.0, 0)])
 def test_later_starts_leave_a_twentieth_of_the_room(cores: float, slot: int) -> None:
     """A start now may take nine tenths of a zone, a later one 95 % of that."""
-    asked = replace(work(cores=cores, slack=1), spare_s=0.0)
+    asked = work(cores=cores, slack=1)._replace(spare_s=0.0)
     [found] = plan_again(GRID, empty(100.0), [asked], [None], MIDNIGHT_S)
     assert found is not None and slot_of(found) == slot
 
 
 def test_a_kept_start_may_take_what_later_starts_leave() -> None:
     """Else plans would change whenever a run takes longer than estimated."""
-    asked = replace(work(cores=88.0, slack=4), spare_s=0.0)
+    asked = work(cores=88.0, slack=4)._replace(spare_s=0.0)
     assert planned_again(kept_at(2), empty(100.0), asked) is None

@@ -1,7 +1,6 @@
 """When held workloads start: what holds whatever the grid, and the thresholds at their edges."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -159,7 +158,7 @@ def test_room_is_kept_while_there_is_any(
     """By the rule that looks at it, and without thresholds, which may let work queue instead."""
     outlook, plan, asked = world
     for each in asked:
-        own = replace(each, when=WHEN_RULES["planned-window"], thresholds=None)
+        own = each._replace(when=WHEN_RULES["planned-window"], thresholds=None)
         now = np.array([taken_now(plan, zone, each) for zone in range(outlook.zones)])
         chosen = choose_start(outlook, plan, own, MIDNIGHT_S)
         assert chosen.has_room or now.min() > FULL  # now is always a choice
@@ -317,7 +316,7 @@ def test_work_that_finds_no_room_now_is_held_against_the_first_start_with_room()
     assert slot_of(chosen) == 4 and chosen.saving == pytest.approx(0.78)
     waits = choose_start(outlook, plan, work(cores=2.0, slack=3), MIDNIGHT_S)
     assert (slot_of(waits), waits.why, waits.saving) == (2, StartReason.NO_ROOM, 0.0)
-    queued = replace(work(cores=2.0, slack=3), waits_for_room=False)
+    queued = work(cores=2.0, slack=3)._replace(waits_for_room=False)
     queues = choose_start(outlook, plan, queued, MIDNIGHT_S)
     assert (slot_of(queues), queues.expected_s) == (0, MIDNIGHT_S + 2 * SLOT_S)
 
@@ -349,7 +348,7 @@ def test_what_no_node_can_take_is_let_go_and_keeps_no_room() -> None:
 
 @pytest.mark.parametrize("cost", [np.inf, np.nan])
 def test_a_rule_that_answers_with_no_number_holds_nothing(cost: float) -> None:
-    broken = replace(work(), when=lambda slots: np.full(slots.wait_s.shape, cost))
+    broken = work()._replace(when=lambda slots: np.full(slots.wait_s.shape, cost))
     chosen = choose_start(grid([9.0, 1.0]), empty(9.0), broken, MIDNIGHT_S)
     assert (slot_of(chosen), chosen.why) == (0, StartReason.NO_CHOICE)
 
@@ -377,7 +376,7 @@ def test_the_more_a_wait_has_to_save_the_fewer_wait(
     assume(asked)
     little, much = (
         choose_start(
-            outlook, plan, replace(asked[0], thresholds=Thresholds(least_saving=share)), MIDNIGHT_S
+            outlook, plan, asked[0]._replace(thresholds=Thresholds(least_saving=share)), MIDNIGHT_S
         )
         for share in (0.02, 0.02 + more)
     )

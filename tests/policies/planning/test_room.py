@@ -1,7 +1,5 @@
 """Where a plan has room: for work that queues, and to the last GPU but not to the last core."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -30,7 +28,7 @@ def test_the_last_gpu_of_a_zone_is_room_but_its_last_core_is_not(gpus: float) ->
     def slot(cores: float, gpus_left: float) -> float:
         plan = CorePlan(np.array([100.0]), MIDNIGHT_S, SLOT_S, 50, np.array([gpus]))
         plan.keep(0, MIDNIGHT_S, MIDNIGHT_S + 3 * SLOT_S, 0.0, gpus - gpus_left)
-        asked = replace(work(cores=cores), gpus=1.0)
+        asked = work(cores=cores)._replace(gpus=1.0)
         return slot_of(choose_start(grid(carbon), plan, asked, MIDNIGHT_S))
 
     assert slot(90.0, 1.0) == 0

@@ -1,7 +1,5 @@
 """Work that requests GPUs finds room where both cores and GPUs have it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -43,10 +41,10 @@ def test_gpus_that_run_take_room_and_give_it_back() -> None:
     carbon = np.array([[200.0, 100.0, 150.0], [900.0, 900.0, 900.0]])
     outlook = outlook_of(0.0, SLOT_S, carbon, np.ones(carbon.shape))
     plan = CorePlan(np.array([10.0, 10.0]), 0.0, SLOT_S, 10, np.array([4.0, 0.0]))
-    work = replace(asked(2, 1.0), runtime_s=np.full(2, SLOT_S), power_w=np.full(2, 100.0))
+    work = asked(2, 1.0)._replace(runtime_s=np.full(2, SLOT_S), power_w=np.full(2, 100.0))
     plan.keep(0, SLOT_S, 2 * SLOT_S, 1.0, 4.0)
     taken = choose_start(outlook, plan, work, 0.0)
-    without = choose_start(outlook, plan, replace(work, gpus=0.0), 0.0)
+    without = choose_start(outlook, plan, work._replace(gpus=0.0), 0.0)
     plan.keep(0, SLOT_S, 2 * SLOT_S, -1.0, -4.0)
     free = choose_start(outlook, plan, work, 0.0)
     slots = [each.start_s / SLOT_S for each in (taken, without, free)]

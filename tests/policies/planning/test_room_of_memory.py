@@ -1,7 +1,5 @@
 """Work finds room where both cores and memory have it, whichever a zone runs short of."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -31,13 +29,13 @@ def plan_of(*memory_gib: float) -> CorePlan:
 def test_no_more_start_in_the_clean_slot_than_find_memory(
     memory_gib: float, starts: list[int]
 ) -> None:
-    asked = [replace(work(slack=slack), memory_bytes=memory_gib * GIB) for slack in (3, 1, 2)]
+    asked = [work(slack=slack)._replace(memory_bytes=memory_gib * GIB) for slack in (3, 1, 2)]
     found = plan_all(grid(CLEAN_FIRST), plan_of(80.0), asked, MIDNIGHT_S)
     assert [slot_of(each) for each in found] == starts
 
 
 def test_memory_that_is_used_takes_room_and_gives_it_back() -> None:
-    plan, asked = plan_of(100.0), replace(work(slack=3), memory_bytes=10.0 * GIB)
+    plan, asked = plan_of(100.0), work(slack=3)._replace(memory_bytes=10.0 * GIB)
     plan.keep(0, MIDNIGHT_S + SLOT_S, MIDNIGHT_S + 2 * SLOT_S, 1.0, memory_bytes=81.0 * GIB)
     assert slot_of(choose_start(grid(CLEAN_FIRST), plan, asked, MIDNIGHT_S)) == 2
     plan = plan_of(100.0)
@@ -47,7 +45,7 @@ def test_memory_that_is_used_takes_room_and_gives_it_back() -> None:
 
 
 def test_a_zone_whose_memory_is_not_known_has_room() -> None:
-    asked = replace(work(slack=3), memory_bytes=1e6 * GIB)
+    asked = work(slack=3)._replace(memory_bytes=1e6 * GIB)
     assert slot_of(choose_start(grid(CLEAN_FIRST), plan_of(0.0), asked, MIDNIGHT_S)) == 1
 
 

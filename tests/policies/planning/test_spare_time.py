@@ -1,7 +1,5 @@
 """The less time a start leaves to wait for a node, the emptier its zone has to be."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -24,7 +22,7 @@ def chosen_slot(
     """Return the start of work with eight slots to wait, in a zone of 100 cores."""
     plan = CorePlan(np.array([100.0]), MIDNIGHT_S, SLOT_S, 200, busy_share=busy_share)
     plan.keep(0, MIDNIGHT_S, MIDNIGHT_S + 20 * SLOT_S, in_use)
-    asked = replace(work(slack=8, cores=cores), spare_s=spare_s, node_share=node_share)
+    asked = work(slack=8, cores=cores)._replace(spare_s=spare_s, node_share=node_share)
     [chosen] = plan_all(CLEANER_BY_THE_SLOT, plan, [asked], MIDNIGHT_S)
     return slot_of(chosen)
 
@@ -62,7 +60,7 @@ def test_an_idle_zone_has_room_for_all_that_it_may_be_planned_to(cores: float) -
 def test_memory_needs_spare_time_as_cores_do() -> None:
     plan = CorePlan(np.array([100.0]), MIDNIGHT_S, SLOT_S, 200, memory_bytes=np.array([100.0]))
     plan.keep(0, MIDNIGHT_S, MIDNIGHT_S + 20 * SLOT_S, 0.0, memory_bytes=55.0)
-    asked = replace(work(slack=8), spare_s=HOUR_S, memory_bytes=1.0)
+    asked = work(slack=8)._replace(spare_s=HOUR_S, memory_bytes=1.0)
     [chosen] = plan_all(CLEANER_BY_THE_SLOT, plan, [asked], MIDNIGHT_S)
     assert slot_of(chosen) == 6
 
