@@ -5,6 +5,8 @@ import pkgutil
 from collections.abc import Iterator
 from typing import Any, get_type_hints
 
+import numpy as np
+
 import greensched_policies.kernel
 import greensched_simulator
 from greensched_policies.billing.transfers import TransferColumns
@@ -27,7 +29,7 @@ NUMBERS = (
     WorkloadColumns, NodeColumns, SleepColumns, TransferColumns,
     Data, NewWorker, Reservation, Taken,
 )  # fmt: skip
-WITHOUT_ARRAYS = (type(None), bool, int, float, *TUPLES, *NUMBERS)
+WITHOUT_ARRAYS = (type(None), bool, int, float, np.uint64, *TUPLES, *NUMBERS)
 
 
 def borrowers() -> dict[str, Any]:

@@ -134,9 +134,10 @@ def _has_name(entry: _Bytes, text: _Bytes, begin: int) -> bool:
 
 
 @inlined
-def _with_byte(hashed: Any, byte: Any, factor: Any) -> Any:
+def _with_byte(hashed: Any, byte: Any, factor: Any) -> np.uint64:
     """Return the hash of one byte more, as FNV-1a with a factor of our own."""
-    return (hashed ^ np.uint64(byte)) * factor
+    more: np.uint64 = (hashed ^ np.uint64(byte)) * factor
+    return more
 
 
 @inlined
