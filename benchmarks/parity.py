@@ -55,7 +55,7 @@ def main() -> None:
         for group, (on_cluster, simulated) in figures[f"core_hours{suffix}"].items():
             _say(f"{group}: {on_cluster:.0f} core hours on the cluster, {simulated:.0f} simulated")
         if name == "exact":
-            figures |= dirtier(done.day, done.runs) | same_plans(done)
+            figures |= dirtier(done.day, done.runs) | dirtier_simulated(done) | same_plans(done)
     for name, value in figures.items():
         if isinstance(value, float | int):
             print(f"{name}: {value:.4g}")
@@ -127,16 +127,14 @@ def dirtier(day: Day, runs: Sequence[ItemRun]) -> dict[str, float]:
     """
     world, changes, by_plan = day.world, list[float](), list[float]()
     for run in _held(day, runs):
-        grams = at_arrival_g = hours = 0.0
-        for pod in run.pods.values():
-            if pod.ended_s is None or run.created_s is None:
-                continue
-            zone = int(world.nodes.zone[node_row(day, pod.node)])
-            length_s = pod.ended_s - pod.started_s
-            grams += grams_of_kilowatt(world, zone, pod.started_s, length_s)
-            at_arrival_g += grams_of_kilowatt(world, zone, run.created_s, length_s)
-            hours += length_s / 3600.0
-        if at_arrival_g:  # it ran
+        spans = [
+            (int(world.nodes.zone[node_row(day, pod.node)]), pod.started_s, pod.ended_s)
+            for pod in run.pods.values()
+            if pod.ended_s is not None
+        ]
+        if spans and run.created_s is not None:  # it ran
+            grams, at_arrival_g = _grams(world, spans, run.created_s)
+            hours = sum(end_s - start_s for _, start_s, end_s in spans) / 3600.0
             changes.append(grams / at_arrival_g - 1.0)
             by_plan.append(grams / hours / (run.arrival_g_per_kwh or np.nan) - 1.0)
     if unknown := np.isnan([*changes, *by_plan]).sum():
@@ -147,6 +145,33 @@ def dirtier(day: Day, runs: Sequence[ItemRun]) -> dict[str, float]:
         "held_dirtier_than_first_planned_pct": _share_above(by_plan),
         "held_dirtiest_than_first_planned_pct": 100.0 * max(by_plan, default=0.0),
     }
+
+
+def dirtier_simulated(done: PlayedDay) -> dict[str, float]:
+    """Return the share of held jobs that emitted more than at arrival, in the simulator."""
+    world, segments = done.day.world, done.simulated.run_segments
+    spans: dict[int, list[tuple[int, float, float]]] = {}
+    for job, node, start_s, end_s in zip(
+        segments.job, segments.node, segments.start_s, segments.end_s, strict=True
+    ):
+        spans.setdefault(int(job), []).append((int(world.nodes.zone[node]), start_s, end_s))
+    held = [int(job) for job in np.flatnonzero(_waits(done)) if int(job) in spans]
+    both = [_grams(world, spans[job], float(world.jobs.arrival_s[job])) for job in held]
+    return {"held_dirtier_simulated_pct": _share_above([one / other - 1.0 for one, other in both])}
+
+
+def _grams(
+    world: World, spans: Sequence[tuple[int, float, float]], arrived_s: float
+) -> tuple[float, float]:
+    """Return what a kilowatt emits from start to end in a zone, and from the arrival on."""
+    whole = [
+        (
+            grams_of_kilowatt(world, zone, start_s, end_s - start_s),
+            grams_of_kilowatt(world, zone, arrived_s, end_s - start_s),
+        )
+        for zone, start_s, end_s in spans
+    ]
+    return sum(grams for grams, _ in whole), sum(grams for _, grams in whole)
 
 
 def _share_above(changes: list[float]) -> float:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.parity import dirtier, grams_of_kilowatt
+from benchmarks.parity import dirtier, dirtier_simulated, grams_of_kilowatt
+from benchmarks.parity_day import PlayedDay
 from greensched_core.errors import BadInput
+from greensched_simulator.policy import policy_named
+from greensched_simulator.runs.simulation import bill_of, simulate
 from greensched_simulator.testing.small_worlds import make_world
 from greensched_testbed.held_day.day import Day, ItemRun, PodSpan
 from greensched_testbed.operator_processes import FastClock
@@ -66,3 +69,15 @@ def test_a_held_run_whose_first_plan_was_not_seen_is_refused() -> None:
     day = Day(make_world([JOB], [{}], [GRID]), FastClock(60.0, 0.0, 0.0), "day")
     with pytest.raises(BadInput, match="carbon is not known for 1 runs"):
         dirtier(day, [held_run(0.0)])
+
+
+def test_the_simulated_day_is_compared_alike() -> None:
+    world = make_world([JOB], [{}], [GRID])
+    ran = simulate(world, policy_named("run-now"))
+    bill, later = bill_of(world, ran, HOUR_S), ran.run_segments
+    later = later._replace(start_s=later.start_s + HOUR_S, end_s=later.end_s + HOUR_S)
+    held = ran._replace(planned_s=ran.planned_s + HOUR_S, run_segments=later)
+    day = Day(world, FastClock(60.0, 0.0, 0.0), "day")
+    for simulated, share_pct in ((ran, 0.0), (held, 100.0)):
+        done = PlayedDay(day, [], simulated, bill, bill, bill)
+        assert dirtier_simulated(done) == {"held_dirtier_simulated_pct": share_pct}

@@ -251,3 +251,13 @@ def test_work_is_planned_in_a_zone_with_nodes_that_it_may_run_on() -> None:
     [anywhere], _ = plan_starts([waiting()], here)
     [there], _ = plan_starts([waiting()], replace(here, zones_for=lambda _: frozenset({"B"})))
     assert (anywhere.zone, there.zone) == ("A", "B")
+
+
+def test_a_gang_is_planned_where_each_of_its_members_may_run() -> None:
+    clean_later = [500.0] * 12 + [100.0] * (DAY - 12)
+    zones = Zone("A", 64.0, 5.0), Zone("B", 64.0, 5.0), Zone("C", 64.0, 5.0)
+    allowed = {"of-0": frozenset({"A", "C"}), "of-1": frozenset({"B", "C"})}
+    here = situation_of(NOW_S, clean_later, 50.0, *zones)
+    here = replace(here, zones_for=lambda one: allowed[one.work.name])
+    planned, _ = plan_starts([waiting(name, gang="ring") for name in allowed], here)
+    assert [one.zone for one in planned] == ["C", "C"]
