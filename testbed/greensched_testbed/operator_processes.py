@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 
 from greensched_core.clock import Clock, ScaledClock, WallClock
+from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.webhook.webhook_app import MUTATE
 from greensched_testbed.chart import RELEASE, chart_folder, given_by_chart
 from greensched_testbed.controlplane import ControlPlane
@@ -52,6 +53,14 @@ class FastClock:
             "CLOCK_ANCHOR_WALL_S": repr(self.since_s),
             "CLOCK_ANCHOR_SIM_S": repr(self.shows_s),
         }
+
+    @property
+    def releases_per_second(self) -> float:
+        """The default limit of releases a second, of this clock's seconds.
+
+        Starts are spread over seconds of the clock: at a fast one they come all at once.
+        """
+        return self.rate * float(OperatorSettings.model_fields["releases_per_second"].default)
 
 
 class OperatorProcesses:
