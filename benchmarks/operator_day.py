@@ -193,7 +193,7 @@ async def _set_up(plane: ControlPlane, world: World, rate: float) -> tuple[Day, 
         await wait_until_ready(client, names)
         # The day begins 40 s from now, so that everything runs by then.
         pace = FastClock(rate, time.time() + 40.0, world.start_s)
-        processes = OperatorProcesses(plane, pace, releases_per_second=pace.releases_per_second)
+        processes = OperatorProcesses(plane, pace)
         processes.install()
         day = Day(world, pace, WORK)
         await create_signals(client, day)

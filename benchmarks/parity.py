@@ -135,8 +135,9 @@ def dirtier(day: Day, runs: Sequence[ItemRun]) -> dict[str, float]:
         if spans and run.created_s is not None:  # it ran
             grams, at_arrival_g = _grams(world, spans, run.created_s)
             hours = sum(end_s - start_s for _, start_s, end_s in spans) / 3600.0
-            changes.append(grams / at_arrival_g - 1.0)
-            by_plan.append(grams / hours / (run.arrival_g_per_kwh or np.nan) - 1.0)
+            told = run.arrival_g_per_kwh
+            changes.append(_change(grams, at_arrival_g))
+            by_plan.append(np.nan if told is None else _change(grams / hours, told))
     if unknown := np.isnan([*changes, *by_plan]).sum():
         raise BadInput(f"carbon is not known for {unknown} runs of the day")
     return {
@@ -157,7 +158,7 @@ def dirtier_simulated(done: PlayedDay) -> dict[str, float]:
         spans.setdefault(int(job), []).append((int(world.nodes.zone[node]), start_s, end_s))
     held = [int(job) for job in np.flatnonzero(_waits(done)) if int(job) in spans]
     both = [_grams(world, spans[job], float(world.jobs.arrival_s[job])) for job in held]
-    return {"held_dirtier_simulated_pct": _share_above([one / other - 1.0 for one, other in both])}
+    return {"held_dirtier_simulated_pct": _share_above([_change(*each) for each in both])}
 
 
 def _grams(
@@ -172,6 +173,13 @@ def _grams(
         for zone, start_s, end_s in spans
     ]
     return sum(grams for grams, _ in whole), sum(grams for _, grams in whole)
+
+
+def _change(grams: float, at_arrival_g: float) -> float:
+    """Return by which share more is emitted; infinity where it had been nothing."""
+    if at_arrival_g == 0.0:
+        return np.inf if grams > 0.0 else 0.0
+    return grams / at_arrival_g - 1.0
 
 
 def _share_above(changes: list[float]) -> float:

@@ -93,10 +93,7 @@ async def _set_up(
         pace = FastClock(rate, time.time() + _LEAD_S, world.start_s)
         day = Day(world, pace, WORK)
         await _refuse_other_nodes(client, day)
-        greensched, operator = (
-            GreenSchedProcesses(plane, assumed),
-            OperatorProcesses(plane, pace, releases_per_second=pace.releases_per_second),
-        )
+        greensched, operator = GreenSchedProcesses(plane, assumed), OperatorProcesses(plane, pace)
         await asyncio.to_thread(_install, greensched, operator)
         await create_signals(client, day)
         plane.kubectl("apply", "-f", str(policy))

@@ -287,8 +287,8 @@ class NodeRows:
             self._free.append(row)
 
     def _grow(self) -> None:
-        self._fixed = np.concatenate((self._fixed, np.zeros_like(self._fixed)))
-        self._moving = np.concatenate((self._moving, np.zeros_like(self._moving)))
+        self._fixed = _doubled(self._fixed, axis=0)
+        self._moving = _doubled(self._moving, axis=0)
         self.requested = _doubled(self.requested)
         self.measured = _doubled(self.measured, np.nan)
         if self.gpu_share is not None:
@@ -298,7 +298,7 @@ class NodeRows:
         self.provisional = _doubled(self.provisional)
         self._zone_of = _doubled(self._zone_of)
         self._budget_w = _doubled(self._budget_w, np.inf)
-        self._entries = np.concatenate((self._entries, np.zeros_like(self._entries)))
+        self._entries = _doubled(self._entries, axis=0)
         self._names = self._facts = self._view = None
 
 
@@ -328,6 +328,8 @@ def _read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     return view
 
 
-def _doubled(array: npt.NDArray[_Scalar], fill: float = 0.0) -> npt.NDArray[_Scalar]:
-    """Return the array with twice as many rows; rows are the last axis."""
-    return np.concatenate((array, np.full_like(array, fill)), axis=-1)
+def _doubled(
+    array: npt.NDArray[_Scalar], fill: float = 0.0, *, axis: int = -1
+) -> npt.NDArray[_Scalar]:
+    """Return the array with twice as many rows; `axis` is that of the rows."""
+    return np.concatenate((array, np.full_like(array, fill)), axis=axis)

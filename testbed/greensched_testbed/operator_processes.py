@@ -25,6 +25,7 @@ from greensched_testbed.processes import ManagedProcess
 OPERATOR_NAMESPACE = "greensched"
 LEDGER_PORT = 8890  # on the controller's pods, the chart's default
 _READY_TIMEOUT_S = 60.0
+_RELEASES_PER_SECOND = float(OperatorSettings.model_fields["releases_per_second"].default)
 _KINDS = ("controller", "webhook", "releaser")
 
 
@@ -53,14 +54,6 @@ class FastClock:
             "CLOCK_ANCHOR_WALL_S": repr(self.since_s),
             "CLOCK_ANCHOR_SIM_S": repr(self.shows_s),
         }
-
-    @property
-    def releases_per_second(self) -> float:
-        """The default limit of releases a second, of this clock's seconds.
-
-        Starts are spread over seconds of the clock: at a fast one they come all at once.
-        """
-        return self.rate * float(OperatorSettings.model_fields["releases_per_second"].default)
 
 
 class OperatorProcesses:
@@ -122,6 +115,8 @@ class OperatorProcesses:
             "HEALTH_PORT": str(port),
             "LEDGER": str(self._plane.folder / "ledger.sqlite"),
             "LEDGER_PORT": str(self.ledger_port(name)),
+            # A second of the clock, over which starts are spread, may be shorter than one of ours.
+            "RELEASES_PER_SECOND": str(_RELEASES_PER_SECOND * self._pace.rate),
             **self._pace.settings,
             **self._settings,
             **own,

@@ -35,7 +35,7 @@ def test_a_kilowatt_emits_what_each_hour_of_its_run_has(
     assert found == pytest.approx(grams, nan_ok=True)
 
 
-def held_run(first_planned: float) -> ItemRun:
+def held_run(first_planned: float | None) -> ItemRun:
     """Return a run held from hour 0 to 1, whose power emits 200 instead of 100 g/kWh."""
     pods = {"pod": PodSpan("node-0-0", HOUR_S, 1.5 * HOUR_S)}
     return ItemRun(
@@ -49,6 +49,7 @@ def held_run(first_planned: float) -> ItemRun:
     [
         pytest.param(100.0, 100.0, 100.0, id="there-was-room-in-its-own-zone"),
         pytest.param(250.0, 0.0, -20.0, id="there-was-room-in-a-dirtier-zone-only"),
+        pytest.param(0.0, 100.0, np.inf, id="there-was-room-in-a-zone-that-emits-nothing"),
     ],
 )
 def test_a_held_run_is_compared_with_its_own_node_and_with_where_there_was_room(
@@ -68,7 +69,7 @@ def test_a_held_run_is_compared_with_its_own_node_and_with_where_there_was_room(
 def test_a_held_run_whose_first_plan_was_not_seen_is_refused() -> None:
     day = Day(make_world([JOB], [{}], [GRID]), FastClock(60.0, 0.0, 0.0), "day")
     with pytest.raises(BadInput, match="carbon is not known for 1 runs"):
-        dirtier(day, [held_run(0.0)])
+        dirtier(day, [held_run(None)])
 
 
 def test_the_simulated_day_is_compared_alike() -> None:

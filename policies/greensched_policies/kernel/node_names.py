@@ -70,7 +70,8 @@ def find_rows(names: EntryNames, text: _Bytes, rows: Integers, scratch: Integers
         slot = names.slots[_first_slot(np.uint64(hashes[place]), names)]
         rows[place] = np.int64(slot & _ROW_BITS) - 1
     for place in range(rows.size):
-        firsts[place] = names.entries[np.uintp(max(rows[place], 0)), NAME_AT]
+        if rows[place] != NO_ROW:
+            firsts[place] = names.entries[rows[place], NAME_AT]
     unknown = 0
     for place in range(rows.size):
         begin = begins[place]

@@ -23,7 +23,10 @@ _MOST_ENTRIES = 1 << 31
 
 
 class EntryTable:
-    """The entries of a prioritize reply, one a row, and the rows of the names in them."""
+    """The entries of a prioritize reply, one a row, and the rows of the names in them.
+
+    It is for one thread: results pass through memory that all calls share.
+    """
 
     def __init__(self, entries: ByteArray, rows: Iterable[int]) -> None:
         """`entries`, [E,W], are `HEAD`, a name as JSON, what follows, blanks and `TAIL`.
@@ -45,7 +48,7 @@ class EntryTable:
         call("hash_names", [*self._given, named.size, address_of(named, np.int64)], [])
 
     def rows(self, text: bytearray) -> tuple[Rows, int] | None:
-        """Return the row of each name in a JSON array, NO_ROW for an unknown one, and their number.
+        """Return the row of each name in a JSON array, NO_ROW if unknown, and how many are unknown.
 
         Return None for a text that must be decoded: not a compact array of plain names.
         """

@@ -45,7 +45,10 @@ class NodesSeen(NamedTuple):
 
 
 class NodesToSee:
-    """A cluster's nodes, and where the library finds them in memory."""
+    """A cluster's nodes, and where the library finds them in memory.
+
+    It is for one thread: results pass through memory that all calls share.
+    """
 
     def __init__(self, table: NodeTable, curve_watts: Floats) -> None:
         """Raise TypeError for an array that the library cannot read."""

@@ -110,6 +110,8 @@ def test_an_empty_cluster_knows_nobody() -> None:
     table = EntryTable(np.zeros((256, 64), np.uint8), [])
     assert found(table, b'["a"]') == ([NO_ROW], 1)
     assert found(table, b"[]") == ([], 0)
+    without_entries = EntryTable(np.empty((0, 64), np.uint8), [])
+    assert found(without_entries, b'["a","b"]') == ([NO_ROW, NO_ROW], 2)
 
 
 def test_rows_that_the_entries_do_not_have_are_refused() -> None:
