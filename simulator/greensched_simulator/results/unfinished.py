@@ -38,13 +38,14 @@ class Unfinished:
 
     def begin(self) -> None:
         """Create the folder; raise BadInput if another run did, or if that fails."""
-        is_new = not self.folder.exists()
+        self._is_new = not self.folder.exists()
+        self._is_held = True  # before it is: an interruption may come as soon as it is there
         try:
             self.path.mkdir(parents=True)
         except OSError as fault:
+            self._is_held = False
             self._refuse_files()
             raise BadInput(f"{self.folder} cannot be created: {fault}; {_ANOTHER}") from fault
-        self._is_held, self._is_new = True, is_new
         self._refuse_files(but=UNFINISHED)  # another run may have ended since the first check
 
     def settle(self, names: Sequence[str]) -> None:

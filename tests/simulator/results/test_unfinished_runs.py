@@ -1,6 +1,6 @@
 """Runs that are interrupted, killed, or not alone: nothing looks whole, nothing of others goes."""
 
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,23 @@ def one_round(small_world: World) -> Round:
     schedule = in_one_piece(np.array([0.0, 600.0]), np.array([3600.0, 2400.0]), np.arange(2))
     outcome = outcome_of(small_world, schedule, bill_of(small_world, schedule, 3600.0), 3600.0)
     return Round(small_world, (POLICY,), (schedule,), (outcome,))
+
+
+class InterruptedPath(PosixPath):
+    """A path whose folder is made, and then Ctrl-C is pressed."""
+
+    def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:  # noqa: FBT001, FBT002  # as Path has it
+        Path(self).mkdir(mode, parents, exist_ok)
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_while_the_folder_is_made_leaves_nothing(tmp_path: Path) -> None:
+    unfinished = Unfinished(InterruptedPath(tmp_path / "out"))
+    with pytest.raises(KeyboardInterrupt):
+        unfinished.begin()
+    assert unfinished.path.is_dir()
+    unfinished.leave()
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_run_of_no_round_leaves_nothing(tmp_path: Path) -> None:
