@@ -19,12 +19,18 @@ import numpy as np
 from benchmarks.bench_cluster import machine
 from benchmarks.command_line import parse, result_file, write_json
 from greensched_policies.costs.cost import Floats, WorkloadColumns
+from greensched_policies.encoding.observation import DecisionToMake
+from greensched_policies.encoding.timing import (
+    USUAL_ON_TIME_TARGET,
+    USUAL_RUNTIME_ERROR,
+    Timing,
+)
 from greensched_policies.encoding.weights import NOT_ABOVE_NOW, UNLIMITED, CarbonLimit, Weights
 from greensched_policies.learned.bundle import load_bundle
 from greensched_policies.learned.card import SHIPPED_PRIOR
 from greensched_policies.learned.when_head import GuardedWhen
 from greensched_policies.planning.core_plan import CorePlan
-from greensched_policies.planning.outlook import Outlook, outlook_of
+from greensched_policies.planning.outlook import Outlook, coming_day, outlook_of
 from greensched_policies.planning.planning import Chosen, StartRequest, plan_all
 from greensched_policies.rules.catalogue import WHEN_RULES
 from greensched_simulator.formats.synthetic_grid import SHAPES, SYNTHETIC_SLOT_S, synthetic_slots
@@ -132,9 +138,12 @@ def _replan(name: str, world: World, limit: CarbonLimit = _STRICT) -> list[Chose
     for each_cores, each_s, each_slack_s in zip(
         cores.tolist(), runtime_s.tolist(), slack_s.tolist(), strict=True
     ):
-        own = (np.float64(value) for value in (each_cores, 4e9, 0.0, each_s))
-        workload = WorkloadColumns._make(own)
-        when = head.policy(workload, _WEIGHTS, _NODE_MEMORY) if head else WHEN_RULES[name]
+        asks = DecisionToMake(
+            WorkloadColumns(*(np.full(1, value) for value in (each_cores, 4e9, 0.0, each_s))),
+            _WEIGHTS, np.array([_NODE_MEMORY]),
+            Timing(0.0, each_slack_s + each_s, USUAL_RUNTIME_ERROR, USUAL_ON_TIME_TARGET),
+        )  # fmt: skip
+        when = head.policy(asks, coming_day(outlook, 0.0)) if head else WHEN_RULES[name]
         power_w = np.full(len(SHAPES), each_cores * _WATTS_PER_CORE)
         asked.append(
             StartRequest(each_s / _SPEEDS, each_slack_s, each_cores, power_w, _WEIGHTS, when, limit)

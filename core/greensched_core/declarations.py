@@ -50,12 +50,18 @@ class PlannedRun(NamedTuple):
     zone: str
     start_s: float  # seconds since the epoch
     runtime_s: float  # on the reference core
+    deadline_s: float = math.inf  # seconds since the epoch; infinite without one
+    runtime_error: float | None = None  # standard deviation of ln(true / expected); None: not said
+    on_time_target: float | None = None  # share of runs that must end in time; None: not said
 
 
 class _Decision(msgspec.Struct, rename="camel"):
     zone: str = ""
     start: str | None = None
     runtime_seconds: float = math.nan
+    deadline: str | None = None
+    runtime_error: float | None = None
+    on_time_target: float | None = None
 
 
 _decode_decision = msgspec.json.Decoder(_Decision).decode
@@ -79,7 +85,21 @@ def read_planned_run(decision: str) -> PlannedRun | None:
     runtime_s = found.runtime_seconds
     if not 0.0 < runtime_s < math.inf:
         raise BadInput(f"annotation {labels.DECISION}: runtimeSeconds {runtime_s} is not above 0")
-    return PlannedRun(found.zone, parse_timestamp(found.start), runtime_s)
+    _check_shares(found.runtime_error, found.on_time_target)
+    deadline_s = math.inf if found.deadline is None else parse_timestamp(found.deadline)
+    return PlannedRun(
+        found.zone, parse_timestamp(found.start), runtime_s, deadline_s, found.runtime_error,
+        found.on_time_target,
+    )  # fmt: skip
+
+
+def _check_shares(runtime_error: float | None, on_time_target: float | None) -> None:
+    if runtime_error is not None and not 0.0 <= runtime_error < math.inf:
+        raise BadInput(f"annotation {labels.DECISION}: runtimeError {runtime_error} is below 0")
+    if on_time_target is not None and not 0.0 <= on_time_target < 1.0:
+        raise BadInput(
+            f"annotation {labels.DECISION}: onTimeTarget {on_time_target} is not from 0 to below 1"
+        )
 
 
 class OwnerDeclarations:

@@ -2,6 +2,7 @@
 
 JOULES_PER_KWH = 3_600_000.0
 SECONDS_PER_HOUR = 3_600.0
+SECONDS_PER_DAY = 86_400.0
 KWH_PER_MWH = 1_000.0
 SAME_MOMENT_S = 1e-6  # rounding errors of summed durations are smaller
 

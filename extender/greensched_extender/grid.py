@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from greensched_core.signals import steps
+from greensched_core.units import SECONDS_PER_DAY
 from greensched_extender.scoring import ZoneMeans
 
 
@@ -62,6 +63,7 @@ class OutlookCache:
         self._second = -1
         self._zones: tuple[str, ...] = ()
         self._states: tuple[steps.ZoneSignal, ...] = ()
+        self._day: tuple[list[float], list[float]] = [], []
         self._outlooks: dict[float, RunOutlook] = {}
 
     def outlook(self, zones: tuple[str, ...], now: float, runtime_s: float) -> RunOutlook:
@@ -69,10 +71,11 @@ class OutlookCache:
         if int(now) != self._second or zones is not self._zones:
             self._second, self._zones, self._outlooks = int(now), zones, {}
             self._states = tuple(self._state_of(zone, now) for zone in zones)
+            self._day = self._means_over(zones, now, SECONDS_PER_DAY)
         outlook = self._outlooks.get(runtime_s)
         if outlook is None:
-            carbon, price = self._means_over(zones, now, runtime_s)
-            outlook = RunOutlook(ZoneMeans(np.array([carbon, price])), self._states)
+            over_run = self._means_over(zones, now, runtime_s)
+            outlook = RunOutlook(ZoneMeans(np.array([*over_run, *self._day])), self._states)
             self._outlooks[runtime_s] = outlook
         return outlook
 

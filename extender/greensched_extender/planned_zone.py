@@ -4,6 +4,7 @@ Pure. docs/decisions/0017-the-planned-zone.md has the reasons.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from greensched_core.declarations import PlannedRun
@@ -15,8 +16,23 @@ from greensched_extender.zone_outcome import ZoneOutcome
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.encoding.zone_preference import prefer_zone
 from greensched_policies.library.scores import spread_scores
+from greensched_policies.library.seeing_nodes import NO_PLANNED_ZONE
 
 _EARLIEST_S = 900.0  # a run may begin a slot of the plan before its time
+
+
+def place_due(planned: PlannedRun, zones: Sequence[str], now: float) -> int:
+    """Return the place among `zones` of the zone in which a run was planned.
+
+    It is NO_PLANNED_ZONE unless `now`, in seconds since the epoch, is about the time of the run.
+    """
+    if not _is_due(planned, now) or planned.zone not in zones:
+        return NO_PLANNED_ZONE
+    return zones.index(planned.zone)
+
+
+def _is_due(planned: PlannedRun, now: float) -> bool:
+    return planned.start_s - _EARLIEST_S <= now <= planned.start_s + planned.runtime_s
 
 
 def prefer_planned(
@@ -32,12 +48,11 @@ def prefer_planned(
     It is unchanged unless the zone is honoured. `outlook` is of the view's zones, for a run from
     `now` (seconds since the epoch).
     """
-    if not planned.start_s - _EARLIEST_S <= now <= planned.start_s + planned.runtime_s:
+    if not _is_due(planned, now):
         return appraisal, ZoneOutcome.OTHER_TIME
-    zones = view.facts.zones
-    place = zones.index(planned.zone) if planned.zone in zones else -1
+    place = place_due(planned, view.facts.zones, now)
     is_there = view.facts.zone_of.take(appraisal.rows) == place
-    if place < 0 or not is_there.any():
+    if place == NO_PLANNED_ZONE or not is_there.any():
         return appraisal, ZoneOutcome.NOT_OFFERED
     if not _is_known(place, outlook, weights):
         return appraisal, ZoneOutcome.NO_SIGNAL

@@ -10,12 +10,16 @@ from greensched_core.state import Workload
 from greensched_extender.protocol import score_head
 from greensched_extender.view import View
 from greensched_policies.costs.cost import Floats
-from greensched_policies.encoding.weights import Weights
 from greensched_policies.learned.guard import GuardedAnswer, WhereGuard
 from greensched_policies.library.functions import NO_BEST
 from greensched_policies.library.node_names import NO_ROW, EntryTable, Rows
 from greensched_policies.library.scores import spread_scores
-from greensched_policies.library.seeing_nodes import CostRatios, NodesSeen, PodNeeds
+from greensched_policies.library.seeing_nodes import (
+    CostRatios,
+    NodesSeen,
+    PodDecision,
+    PodNeeds,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,8 @@ class ScoringAssumptions:
 class ZoneMeans:
     """Means over a workload's expected run, one value per zone of a view; NaN is no data."""
 
-    signals: Floats  # [2, zones] carbon in g/kWh, and price per MWh
+    # [4, zones] carbon in g/kWh and price per MWh, and both over the coming day instead
+    signals: Floats
 
     @property
     def carbon_g_per_kwh(self) -> Floats:
@@ -75,7 +80,7 @@ def appraise(
     means: ZoneMeans,
     assumptions: ScoringAssumptions,
     guard: WhereGuard,
-    weights: Weights,
+    asked: PodDecision,
 ) -> Appraisal:
     """Return cost and score of `workload` on each of the known nodes `rows` (none is NO_ROW).
 
@@ -87,7 +92,7 @@ def appraise(
     ratios = CostRatios(
         assumptions.utilisation_ratio, assumptions.gpu_ratio, assumptions.empty_nodes_sleep
     )
-    seen = view.nodes.see(rows, needs, means.signals, ratios, weights)
+    seen = view.nodes.see(rows, needs, means.signals, ratios, asked)
     answer = guard.answer(*seen.observation)
     shares = _gpu_share(view, rows, workload)
     return Appraisal(rows, seen, shares, answer, *spread_scores(answer.relative_cost[0]))

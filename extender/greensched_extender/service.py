@@ -3,6 +3,7 @@
 The work up to the reply is synchronous and uses one frozen view.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -24,19 +25,26 @@ from greensched_extender.green_policies import FollowedPolicy, GreenPolicies
 from greensched_extender.grid import OutlookCache, RunOutlook
 from greensched_extender.metrics import RULE_FAILED, ExtenderMetrics, Fallback, RequestOutcome
 from greensched_extender.offered import Offered
-from greensched_extender.planned_zone import prefer_planned
+from greensched_extender.planned_zone import place_due, prefer_planned
 from greensched_extender.policy_choice import Answering, PolicyChoice
 from greensched_extender.scoring import Appraisal, ScoringAssumptions, appraise, reply
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.view import View
 from greensched_extender.zone_outcome import PlannedZone, ZoneOutcome
+from greensched_policies.encoding.timing import (
+    USUAL_ON_TIME_TARGET,
+    USUAL_RUNTIME_ERROR,
+    Timing,
+)
 from greensched_policies.learned.model_fields import ONNX
 from greensched_policies.library.node_names import NO_ROW, Rows
+from greensched_policies.library.seeing_nodes import PodDecision
 
 log = structlog.get_logger()
 
 _SOME_UNKNOWN = 5  # names of unknown nodes that a decision keeps
 _LONGEST_NAME = 253  # characters of a Kubernetes name (RFC 1123 subdomain)
+_NO_PLAN = PlannedRun("", math.inf, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +225,7 @@ class Extender:
             asked.outlook.means,
             self._settings.assumptions,
             asked.answering.guard,
-            asked.by.weights,
+            _decision(asked, view),
         )
         if appraisal.seen.lack_carbon:
             self._metrics.fallback(Fallback.NO_CARBON)
@@ -319,6 +327,18 @@ class Extender:
         if unreadable:
             self._metrics.fallback(Fallback.UNREADABLE_NODE, unreadable)
         self._metrics.fallback(Fallback.UNKNOWN_NODE, len(unknown) - unreadable)
+
+
+def _decision(asked: _Asked, view: View) -> PodDecision:
+    plan = asked.planned or _NO_PLAN
+    error, target = plan.runtime_error, plan.on_time_target
+    known = Timing(
+        asked.now,
+        plan.deadline_s - asked.now,
+        USUAL_RUNTIME_ERROR if error is None else error,
+        USUAL_ON_TIME_TARGET if target is None else target,
+    )
+    return PodDecision(asked.by.weights, known, place_due(plan, view.facts.zones, asked.now))
 
 
 def _amounts(workload: Workload) -> RequestedAmounts:

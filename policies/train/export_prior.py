@@ -2,9 +2,10 @@
 
     python policies/train/export_prior.py [--out FOLDER] [--seed N]
 
-where: relative_cost = weighted_cost(nodes, context) + net(nodes, context)
-when:  relative_cost = planned_window(slots) + net(slots, context)
-net: features + 8 → 16 → 16 → 1 with Relu, shared by all candidates, which are the columns; its
+where:    relative_cost = weighted_cost(nodes, context) + net(nodes, context)
+when:     relative_cost = planned_window(slots) + net(slots, context)
+how_fast: relative_cost = full_speed(power_caps) + net(power_caps, context)
+net: features + 15 → 16 → 16 → 1 with Relu, shared by all candidates, which are the columns; its
 last layer is zero, so that training starts at the prior and cannot silently be worse. The same
 seed gives the same bytes.
 """
@@ -32,11 +33,18 @@ from greensched_policies.encoding.observation import (
     WEIGHT_COST,
     WEIGHT_PERFORMANCE,
 )
+from greensched_policies.encoding.power_cap_observation import POWER_CAP_FEATURES
 from greensched_policies.encoding.slot_observation import SLOT_FEATURES
 from greensched_policies.encoding.slots import FULL, OVERLOAD_COST, SlotColumns
 from greensched_policies.learned.card import CARD_FILE, SHIPPED_PRIOR
-from greensched_policies.learned.heads import WHEN, WHERE, Head
-from greensched_policies.learned.onnx_policy import CONTEXT_INPUT, NODES_INPUT, OUTPUT, SLOTS_INPUT
+from greensched_policies.learned.heads import HOW_FAST, WHEN, WHERE, Head
+from greensched_policies.learned.onnx_policy import (
+    CONTEXT_INPUT,
+    NODES_INPUT,
+    OUTPUT,
+    POWER_CAPS_INPUT,
+    SLOTS_INPUT,
+)
 from greensched_policies.rules.when import planned_window
 from greensched_policies.rules.where import LEAST_WEIGHT, weighted_cost
 
@@ -45,6 +53,7 @@ OPSET = 17
 IR_VERSION = 8  # the oldest that carries opset 17: any onnxruntime since 1.12 reads it
 SEED = 20261121
 NODES, CONTEXT, SLOTS = len(NODE_FEATURES), len(CONTEXT_FEATURES), len(SLOT_FEATURES)
+POWER_CAPS = len(POWER_CAP_FEATURES)
 
 Weights = dict[str, npt.NDArray[Any]]
 
@@ -151,6 +160,24 @@ def when_prior() -> list[onnx.NodeProto]:
     ]
 
 
+def how_fast_constants() -> Weights:
+    """Return the constants of full_speed, and the place of its feature."""
+    return {
+        "place.cap": np.array([POWER_CAP_FEATURES.index("power_cap")], np.int64),
+        "prior.one": np.array([1.0], np.float32),
+        "axis.1": np.array([1], np.int64),
+        "axis.2": np.array([2], np.int64),
+    }
+
+
+def how_fast_prior() -> list[onnx.NodeProto]:
+    """Return the operators of full_speed, on [B,1,L]: 1 − power cap."""
+    return [
+        helper.make_node("Gather", [POWER_CAPS_INPUT, "place.cap"], ["cap"], axis=1),
+        helper.make_node("Sub", ["prior.one", "cap"], ["prior"]),
+    ]
+
+
 def prior_and_net(prior: list[onnx.NodeProto], candidates: str) -> list[onnx.NodeProto]:
     """Return the operators of a prior, [B,1,N], and of the residual net, in order."""
     node = helper.make_node
@@ -177,9 +204,11 @@ def graphs(seed: int) -> list[Graph]:
     """Return the heads of the prior; each has a separate stream of random numbers."""
     where = prior_constants() | initial_weights(seed)
     when = when_constants() | initial_weights([seed, 1], SLOTS, SLOTS_INPUT)
+    how_fast = how_fast_constants() | initial_weights([seed, 2], POWER_CAPS, POWER_CAPS_INPUT)
     return [
         Graph(WHERE, prior_and_net(where_prior(), NODES_INPUT), where),
         Graph(WHEN, prior_and_net(when_prior(), SLOTS_INPUT), when),
+        Graph(HOW_FAST, prior_and_net(how_fast_prior(), POWER_CAPS_INPUT), how_fast),
     ]
 
 
@@ -212,11 +241,15 @@ def sample(head: Head) -> dict[str, Any]:
     rng = np.random.default_rng(1)
     candidates = np.round(rng.random((1, 4, head.features)) * 2.0, 3).astype(np.float32)
     context = np.round(rng.random((1, CONTEXT)), 3).astype(np.float32)
+    columns = candidates.astype(np.float64).transpose((2, 0, 1))
     if head is WHERE:
         answer = weighted_cost(candidates, context)
+    elif head is WHEN:
+        answer = planned_window(SlotColumns(*columns[: len(SlotColumns._fields)])).astype(
+            np.float32
+        )
     else:
-        columns = SlotColumns(*candidates.astype(np.float64).transpose((2, 0, 1)))
-        answer = planned_window(columns).astype(np.float32)
+        answer = (1.0 - columns[POWER_CAP_FEATURES.index("power_cap")]).astype(np.float32)
     return {
         head.candidates_input: np.round(candidates.astype(np.float64), 3).tolist(),
         "context": np.round(context.astype(np.float64), 3).tolist(),
@@ -248,8 +281,8 @@ def make_card(heads: dict[str, Any], seed: int) -> dict[str, Any]:
         "name": "prior",
         "encoding_version": ENCODING_VERSION,
         "untrained": True,
-        "trained_on": "nothing: the rules weighted-cost (where) and planned-window (when), each "
-        "with a residual net that adds zero",
+        "trained_on": "nothing: the rules weighted-cost (where), planned-window (when) and "
+        "full-speed (how_fast), each with a residual net that adds zero",
         "seeds": [seed],
         "command": f"python policies/train/export_prior.py --seed {seed}",
         "commit": None,
@@ -259,7 +292,7 @@ def make_card(heads: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def export(folder: Path, seed: int = SEED) -> None:
-    """Write both graphs and `card.json` into `folder`, the same bytes for the same seed."""
+    """Write the graphs and `card.json` into `folder`, the same bytes for the same seed."""
     folder.mkdir(parents=True, exist_ok=True)
     heads = {}
     for graph in graphs(seed):

@@ -190,16 +190,15 @@ class ControllerProcess:
         zones = tuple(self.nodes.zones()) or _NO_ZONES
         names, pods = [zone.name for zone in zones], list(self.pods)
         running = self._running(names, pods)
+        outlooks = outlooks_of(self.signals, names, now_s, settings.horizon_s)
         return Situation(
             now_s=now_s,
             zones=zones,
-            outlooks=outlooks_of(self.signals, names, now_s, settings.horizon_s),
+            outlooks=outlooks,
             running=running,
             earlier_plans=tuple(earlier_plans),
             zones_for=self._zones_for,
-            when_for=partial(
-                self.when.policy_for, mean_memory_bytes=self.nodes.mean_memory_bytes()
-            ),
+            when_for=self.when.at(now_s, outlooks.outlook, self.nodes.mean_memory_bytes()),
             opens_s=partial(self._opens_s, now_s),
             jitter_s=settings.release_jitter_s,
             busy_share=self._busy.note(zones, running, now_s),

@@ -10,13 +10,16 @@ import structlog
 from greensched_core.errors import BadInput
 from greensched_operator.holding.judging import MayWait
 from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy
-from greensched_policies.costs.cost import WorkloadColumns
+from greensched_policies.costs.cost import Floats, WorkloadColumns
+from greensched_policies.encoding.observation import DecisionToMake
+from greensched_policies.encoding.timing import Timing
 from greensched_policies.learned.bundle import Bundle, load_bundle
 from greensched_policies.learned.card import SHIPPED_PRIOR, BundleError
 from greensched_policies.learned.config_map import ConfigMapObject, bundle_files, load_files
 from greensched_policies.learned.guard import FallbackReason
 from greensched_policies.learned.model_fields import ONNX
 from greensched_policies.learned.when_head import GuardedWhen
+from greensched_policies.planning.outlook import Outlook, coming_day
 from greensched_policies.rules.catalogue import WHEN_RULES, WhenPolicy
 
 log = structlog.get_logger()
@@ -57,15 +60,23 @@ class WhenChoice:
             return None
         return self._faults.get(name, "there is no ConfigMap of that name with a card.json")
 
-    def policy_for(self, waiting: MayWait, mean_memory_bytes: float) -> WhenPolicy:
-        """Return the policy that chooses a workload's start, or the fallback rule."""
-        policy, work = waiting.policy, waiting.work
-        head = self._heads.get(policy.bundle_config_map or "")
-        if policy.when_policy != ONNX or head is None:
-            return WHEN_RULES.get(policy.when_policy, WHEN_RULES[_FALLBACK])
-        values = (work.cpu_cores, work.memory_bytes, work.gpus, waiting.terms.runtime_s)
-        columns = WorkloadColumns(*(np.array([each]) for each in values))
-        return head.policy(columns, policy.weights, mean_memory_bytes)
+    def at(
+        self, now_s: float, outlook: Outlook, mean_memory_bytes: float
+    ) -> Callable[[MayWait], WhenPolicy]:
+        """Return what gives the policy that chooses a workload's start, or the fallback rule.
+
+        `mean_memory_bytes` is that of the nodes.
+        """
+        day, memory = coming_day(outlook, now_s), np.array([mean_memory_bytes])
+
+        def policy_for(waiting: MayWait) -> WhenPolicy:
+            policy = waiting.policy
+            head = self._heads.get(policy.bundle_config_map or "")
+            if policy.when_policy != ONNX or head is None:
+                return WHEN_RULES.get(policy.when_policy, WHEN_RULES[_FALLBACK])
+            return head.policy(_to_make(waiting, now_s, memory), day)
+
+        return policy_for
 
     def _take(self, name: str, load: Callable[..., Bundle]) -> None:
         try:
@@ -87,6 +98,20 @@ class WhenChoice:
             monotonic=perf_counter,
             count=self._count,
         )
+
+
+def _to_make(waiting: MayWait, now_s: float, mean_memory: Floats) -> DecisionToMake:
+    work, terms, policy = waiting.work, waiting.terms, waiting.policy
+    # Work that must only begin in time is asked for as if it had to end as soon as is expected.
+    end_s = terms.latest_start_s + terms.runtime_s
+    left_s = (end_s if terms.deadline_s is None else terms.deadline_s) - now_s
+    asks = (work.cpu_cores, work.memory_bytes, work.gpus, terms.runtime_s)
+    return DecisionToMake(
+        WorkloadColumns(*(np.array([each]) for each in asks)),
+        policy.weights,
+        mean_memory,
+        Timing(now_s, left_s, terms.runtime_error, policy.on_time_target),
+    )
 
 
 class BundleSink:

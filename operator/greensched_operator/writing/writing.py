@@ -144,6 +144,9 @@ def decision_of(planned: Planned) -> dict[str, object]:
         "runtime": f"{runtime} ({terms.runtime_from})",
         "policy": planned.waiting.policy.title,
         "lateChance": late_chance(planned),
+        "deadline": None if terms.deadline_s is None else format_timestamp(terms.deadline_s),
+        "runtimeError": round(terms.runtime_error, 3),
+        "onTimeTarget": planned.waiting.policy.on_time_target,
     }
 
 

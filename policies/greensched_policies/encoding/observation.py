@@ -23,9 +23,14 @@ from greensched_policies.costs.cost import (
     curve_starts,
     taken,
 )
+from greensched_policies.encoding.timing import (
+    TIMING_FEATURES,
+    Timing,
+    timing_columns,
+)
 from greensched_policies.encoding.weights import Weights
 
-ENCODING_VERSION = 1
+ENCODING_VERSION = 2
 
 NODE_FEATURES = (
     "energy",  # joules added, relative to the mean candidate
@@ -44,6 +49,12 @@ NODE_FEATURES = (
     "gpu_size",  # GPUs / 8
     "gpu_stranded",  # share of the GPUs that are free but blocked by a full CPU or memory
     "idle_share",  # watts at no load per watt at full load
+    "speed",  # of a core, 1 on the reference core
+    "power_cap",  # of its CPUs now, 0..1; 1 without a cap
+    "is_measured",  # 1 where a meter gives the watts of what the workload asks for
+    "carbon_of_day",  # carbon intensity over the run, relative to the zone's coming day
+    "price_of_day",  # price over the run, relative to the zone's coming day
+    "is_planned_zone",  # 1 in the zone in which the run was planned
 )
 (
     ENERGY,
@@ -62,7 +73,13 @@ NODE_FEATURES = (
     GPU_SIZE,
     GPU_STRANDED,
     IDLE_SHARE,
-) = range(16)
+    SPEED,
+    POWER_CAP,
+    IS_MEASURED,
+    CARBON_OF_DAY,
+    PRICE_OF_DAY,
+    IS_PLANNED_ZONE,
+) = range(22)
 
 # Features divided by the candidates' mean, in the order of NODE_FEATURES: the first four, then
 # these. They are computed in one block: at 420 candidates the calls cost more than the arithmetic.
@@ -85,8 +102,10 @@ ROOM_FEATURES = (
     GPU_STRANDED,
     IDLE_SHARE,
 )
+# What no rule reads, in the order of NODE_FEATURES: only learned policies are shown it.
+LEARNED_FEATURES = NODE_FEATURES[SPEED:]
 
-CONTEXT_FEATURES = (
+WORK_FEATURES = (
     "weight_cost",  # weighs `cost`
     "weight_carbon",  # 0 where a carbon intensity is missing
     "weight_performance",
@@ -96,6 +115,7 @@ CONTEXT_FEATURES = (
     "memory_share",  # bytes, relative to the mean candidate
     "log_candidates",  # ln(candidates) / 10
 )
+CONTEXT_FEATURES = WORK_FEATURES + TIMING_FEATURES
 (
     WEIGHT_COST,
     WEIGHT_CARBON,
@@ -105,7 +125,14 @@ CONTEXT_FEATURES = (
     GPUS,
     MEMORY_SHARE,
     LOG_CANDIDATES,
-) = range(8)
+    LOG_SLACK,
+    RUNTIME_ERROR,
+    ON_TIME_NINES,
+    DAY_SIN,
+    DAY_COS,
+    WEEK_SIN,
+    WEEK_COS,
+) = range(15)
 
 GPUS_PER_NODE = 8.0  # the usual large node: keeps GPU counts near 0..1
 LEAST_MAGNITUDE = 1e-30  # below it a mean is zero: dividing by it would overflow
@@ -118,8 +145,17 @@ class Observation(NamedTuple):
     contiguous and onnxruntime needs no copy.
     """
 
-    nodes: npt.NDArray[np.float32]  # [B,N,16]
-    context: npt.NDArray[np.float32]  # [B,8]
+    nodes: npt.NDArray[np.float32]  # [B,N,22]
+    context: npt.NDArray[np.float32]  # [B,15]
+
+
+class DecisionToMake(NamedTuple):
+    """What B decisions rest on besides their candidates: each field is [B], or a number."""
+
+    workload: WorkloadColumns
+    weights: Weights
+    mean_memory: Floats  # of the nodes, in bytes
+    timing: Timing
 
 
 def relative_columns(
@@ -190,7 +226,7 @@ def relative_scale(mean: Floats) -> tuple[Floats, Floats]:
 def leave_out_unknown(features: npt.NDArray[np.float32], is_known: npt.NDArray[np.bool_]) -> None:
     """Put 1 or relative energy where a candidate of the decision lacks a price or carbon.
 
-    `features` is [B,16,N]; `is_known`, [B,8], says which relative features have all their data.
+    `features` is [B,22,N]; `is_known`, [B,8], says which relative features have all their data.
     """
     for row in range(is_known.shape[0]):
         if not is_known[row, RELATIVE_ZONE_CARBON]:
@@ -201,14 +237,14 @@ def leave_out_unknown(features: npt.NDArray[np.float32], is_known: npt.NDArray[n
             features[row, ZONE_PRICE] = 1.0
 
 
-def context_columns(
+def work_columns(
     workload: WorkloadColumns,
     weights: Weights,
     has_carbon: npt.NDArray[np.bool_] | bool,
     mean_memory: Floats,
     count: int,
 ) -> tuple[Any, ...]:
-    """Return the values that `count` candidates of a decision share, by CONTEXT_FEATURES.
+    """Return what `count` candidates of a decision share of the work, by WORK_FEATURES.
 
     Workload, `has_carbon` and `mean_memory`, in bytes per node, are [B] or numbers.
     """
@@ -222,3 +258,17 @@ def context_columns(
         workload.memory_bytes / np.maximum(mean_memory, 1.0),
         np.log(count) / 10.0,
     )
+
+
+def fill_context(
+    work: tuple[Any, ...],
+    timing: Timing,
+    runtime_s: Any,
+    context: npt.NDArray[np.float32],
+) -> None:
+    """Fill in the context of B decisions, [B,15], from its WORK_FEATURES, [B] or numbers each."""
+    context[:, 0], context[:, 1], context[:, 2], context[:, 3] = work[:4]
+    context[:, 4], context[:, 5], context[:, 6], context[:, 7] = work[4:]
+    found = timing_columns(timing, runtime_s)
+    context[:, 8], context[:, 9], context[:, 10] = found[:3]
+    context[:, 11], context[:, 12], context[:, 13], context[:, 14] = found[3:]

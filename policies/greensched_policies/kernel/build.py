@@ -40,7 +40,7 @@ _CPUS = {"x86_64": "x86-64", "aarch64": "generic"}
 _TYPES = types.CPointer(types.int64), types.CPointer(types.float64)
 # Functions of the C library.
 _OF_C = {"malloc", "realloc", "free", "memset", "memcpy", "memmove", "pow", "exp", "log", "log1p",
-         "log10", "sqrtf", "ceil", "floor", "rint"}  # fmt: skip
+         "log10", "sin", "cos", "sqrtf", "ceil", "floor", "rint"}  # fmt: skip
 
 
 def object_code(processor: str, entries: Mapping[str, Entry] = ENTRIES) -> bytes:

@@ -14,6 +14,8 @@ from numba.np.numpy_support import carray
 from greensched_policies.compiling.compiled import compiled, fast
 from greensched_policies.costs import pausing
 from greensched_policies.costs.cost import CostModel, WorkloadColumns
+from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEATURES
+from greensched_policies.encoding.timing import Timing
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.kernel.later_room import ALL_ROOM
 from greensched_policies.kernel.node_names import EntryNames
@@ -29,6 +31,7 @@ from greensched_policies.kernel.seeing_nodes import (
     are_within,
     empty_scratch,
     fill_missing_zones,
+    fill_of_day,
     rows_of_table,
 )
 from greensched_policies.kernel.seeing_nodes import see_nodes as _see_nodes
@@ -43,6 +46,7 @@ from greensched_policies.library import functions as at
 from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 from greensched_policies.library.node_table import FIXED_COLUMNS, MOVING_COLUMNS, NodeTable
 
+_OWN, _SHARED = len(NODE_FEATURES), len(CONTEXT_FEATURES)  # of a candidate, of a decision
 _planned_slots = compiled(pausing.planned_slots)
 
 
@@ -143,13 +147,14 @@ def see_nodes(integers_at: Any, numbers_at: Any) -> None:
         lacked[0] = at.NO_SUCH_ROW
         return
     table, scratch = rows_of_table(_node_table(whole), rows), empty_scratch(zones, count)
-    signals = carray(_floats(whole[at.SIGNALS_AT]), (2, zones))
+    signals = carray(_floats(whole[at.SIGNALS_AT]), (4, zones))
     _copy(signals[0], scratch.means[CARBON])
     _copy(signals[1], scratch.means[PRICE])
     lacked[0], lacked[1] = fill_missing_zones(table.zone, np.arange(count), scratch.means)
-    all_shown = carray(_singles(whole[at.SHOWN_AT]), (8 + 16 * count,))
-    features = all_shown[8:].reshape((1, 16, count))
-    shown = NodesShown(features, all_shown[:8].reshape((1, 8)), True)
+    fill_of_day(scratch, signals[2:])
+    all_shown = carray(_singles(whole[at.SHOWN_AT]), (_SHARED + _OWN * count,))
+    features = all_shown[_SHARED:].reshape((1, _OWN, count))
+    shown = NodesShown(features, all_shown[:_SHARED].reshape((1, _SHARED)), True, True)
     costs = carray(_singles(whole[at.COSTS_AT]), (2, count))
     _see_nodes(table, _placing(whole, numbers), scratch, shown, costs)
 
@@ -176,6 +181,10 @@ def _placing(whole: Any, numbers: Any) -> PodToPlace:
         ),
         CostModel(curves, numbers[at.UTILISATION_RATIO], numbers[at.GPU_RATIO], sleeps),
         Weights(numbers[at.BY_COST], numbers[at.BY_GRAMS], numbers[at.BY_SPEED]),
+        Timing(
+            numbers[at.DECIDED_S], numbers[at.LEFT_S], numbers[at.ERROR], numbers[at.ON_TIME]
+        ),
+        int(numbers[at.PLANNED_ZONE]),
     )  # fmt: skip
 
 

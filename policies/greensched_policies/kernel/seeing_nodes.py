@@ -28,16 +28,34 @@ from greensched_policies.costs.cost import (
     placement_cost,
 )
 from greensched_policies.encoding.observation import (
+    CARBON_OF_DAY,
+    DAY_COS,
+    DAY_SIN,
+    IS_MEASURED,
+    IS_PLANNED_ZONE,
+    LOG_SLACK,
+    ON_TIME_NINES,
+    POWER_CAP,
+    PRICE_OF_DAY,
     RELATIVE_FEATURES,
     RELATIVE_MEMORY_SIZE,
     RELATIVE_PLACES,
     RELATIVE_ZONE_CARBON,
     ROOM_FEATURES,
-    context_columns,
+    RUNTIME_ERROR,
+    SPEED,
+    WEEK_COS,
+    WEEK_SIN,
     leave_out_unknown,
     relative_columns,
     relative_scale,
     room_columns,
+    work_columns,
+)
+from greensched_policies.encoding.timing import (
+    Timing,
+    relative_to_day,
+    timing_columns,
 )
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.library.grid_table import CARBON, PRICE
@@ -53,6 +71,7 @@ from greensched_policies.library.node_table import (
 
 Singles = npt.NDArray[np.float32]
 
+NO_CAP = 1.0  # the power cap of a node without one
 _IN_ORDER = (0, 1, 2, 3, 4, 5, 6, 7)
 _Eight = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]
 _Rows = tuple[int, int, int, int, int, int, int, int]
@@ -61,7 +80,9 @@ cost_of_placing = compiled(placement_cost, inlined)
 _relative_columns = compiled(relative_columns, inlined)
 _room_columns = compiled(room_columns, inlined)
 _relative_scale = compiled(relative_scale, inlined)
-_context_columns = compiled(context_columns, inlined)
+_work_columns = compiled(work_columns, inlined)
+_timing_columns = compiled(timing_columns, inlined)
+_relative_to_day = compiled(relative_to_day)
 _leave_out_unknown = compiled(leave_out_unknown)
 
 
@@ -69,6 +90,7 @@ class Scratch(NamedTuple):
     """Working memory for up to K candidates; its contents last for one observation."""
 
     means: Floats  # [2,Z] each zone's mean carbon and price over the run
+    of_day: Floats  # [2,Z] the same, relative to the zone's coming day
     values: Floats  # [8,K] RELATIVE_FEATURES before the division by their means
     mean: Floats  # [8] their mean magnitudes
 
@@ -76,9 +98,19 @@ class Scratch(NamedTuple):
 class NodesShown(NamedTuple):
     """What a `where` rule is shown of nodes; the candidates fill the first columns."""
 
-    features: Singles  # [1,16,K]
-    context: Singles  # [1,8]
+    features: Singles  # [1,22,K]
+    context: Singles  # [1,15]
     with_room: bool  # whether the ROOM_FEATURES are filled in
+    # Whether the LEARNED_FEATURES and the TIMING_FEATURES are, which no rule reads.
+    with_all: bool
+
+
+class NodeKnown(NamedTuple):
+    """What only learned policies are shown of a node."""
+
+    power_cap: float  # of its CPUs, 1 without one
+    is_measured: bool
+    planned_zone: int  # of the workload; -1: none
 
 
 class PodToPlace(NamedTuple):
@@ -87,13 +119,16 @@ class PodToPlace(NamedTuple):
     workload: WorkloadColumns  # its requests, each a number
     model: CostModel
     weights: Weights
+    timing: Timing
+    planned_zone: int  # -1: none
 
 
 @fast
 def empty_scratch(zones: int, most: int) -> Scratch:
     """Return working memory for up to `most` candidates."""
     kinds = len(RELATIVE_FEATURES)
-    return Scratch(np.empty((2, zones)), np.empty((kinds, most)), np.empty(kinds))
+    means, of_day = np.empty((2, zones)), np.empty((2, zones))
+    return Scratch(means, of_day, np.empty((kinds, most)), np.empty(kinds))
 
 
 @fast
@@ -106,11 +141,12 @@ def see_nodes(
 ) -> None:
     """Fill in what a policy is shown of the N nodes of a table, and their costs.
 
-    The scratch has the zones' means, without gaps. `costs`, [2,N], are the watts that the pod adds
-    at the meter, and its expected runtime in seconds.
+    The scratch has the zones' means, without gaps, and the same relative to their day. `costs`,
+    [2,N], are the watts that the pod adds at the meter, and its expected runtime in seconds.
     """
     _describe(table, placing, scratch, shown, costs)
     complete_observation(placing.workload, placing.weights, scratch, table.zone.size, shown)
+    put_timing(placing.timing, placing.workload, shown.context)
 
 
 @borrowing
@@ -174,6 +210,10 @@ def _describe(
         cost = cost_of_placing(node, placing.workload, signals, own)
         put_relative(node, signals, cost, scratch.values, place)
         put_room(node, placing.workload, cost, own, shown.features, place)
+        is_measured = has_shares and not np.isnan(table.gpu_share[row])
+        is_measured = is_measured and bool(placing.workload.gpus > 0.0)
+        known = NodeKnown(NO_CAP, is_measured, placing.planned_zone)
+        put_learned(node, known, zone, scratch.of_day, shown.features, place)
         costs[0, place], costs[1, place] = cost.power_w, cost.runtime_s
 
 
@@ -207,8 +247,42 @@ def put_room(
     features: Singles,
     place: int,
 ) -> None:
-    """Put the ROOM_FEATURES of one candidate into the features [1,16,K]."""
+    """Put the ROOM_FEATURES of one candidate into the features [1,22,K]."""
     _put(_room_columns(node, workload, cost, model), features[0], place, ROOM_FEATURES)
+
+
+@inlined
+def put_learned(
+    node: NodeColumns, known: NodeKnown, zone: int, of_day: Floats, features: Singles, place: int
+) -> None:
+    """Put the LEARNED_FEATURES of one candidate into the features [1,22,K].
+
+    `of_day`, [2,Z], are the zones' carbon and price, relative to the coming day.
+    """
+    seen = features[0]
+    seen[SPEED, place], seen[POWER_CAP, place] = node.speed, known.power_cap
+    seen[IS_MEASURED, place] = 1.0 if known.is_measured else 0.0
+    seen[CARBON_OF_DAY, place] = of_day[CARBON, zone]
+    seen[PRICE_OF_DAY, place] = of_day[PRICE, zone]
+    seen[IS_PLANNED_ZONE, place] = 1.0 if zone == known.planned_zone else 0.0
+
+
+@borrowing
+def put_timing(found: Timing, workload: WorkloadColumns, context: Singles) -> None:
+    """Put the TIMING_FEATURES of one decision into the context [1,15]."""
+    seen, column = context[0], _timing_columns(found, workload.runtime_s)
+    seen[LOG_SLACK], seen[RUNTIME_ERROR], seen[ON_TIME_NINES] = column[0], column[1], column[2]
+    seen[DAY_SIN], seen[DAY_COS] = column[3], column[4]
+    seen[WEEK_SIN], seen[WEEK_COS] = column[5], column[6]
+
+
+@fast
+def fill_of_day(scratch: Scratch, day: Floats) -> None:
+    """Fill in the zones' means relative to those over their coming day, [2,Z]; NaN: not known."""
+    for signal in (CARBON, PRICE):
+        relative = _relative_to_day(scratch.means[signal].reshape((-1, 1)), day[signal])
+        for zone in range(day.shape[1]):
+            scratch.of_day[signal, zone] = relative[zone, 0]
 
 
 @inlined
@@ -266,7 +340,7 @@ def _fill_mean_magnitudes(values: Floats, count: int, mean: Floats) -> bool:
 
 @borrowing
 def _make_relative(values: Floats, count: int, mean: Floats, features: Singles) -> None:
-    """Divide each row of [8,K] by its mean magnitude, into its place in the features [1,16,K]."""
+    """Divide each row of [8,K] by its mean magnitude, into its place in the features [1,22,K]."""
     for kind in range(mean.size):
         factor, offset = _relative_scale(mean[kind])
         own, seen = values[kind], features[0, RELATIVE_PLACES[kind]]
@@ -278,10 +352,10 @@ def _make_relative(values: Floats, count: int, mean: Floats, features: Singles) 
 def _fill_context(
     workload: WorkloadColumns, weights: Weights, mean: Floats, count: int, context: Singles
 ) -> None:
-    """Fill in the features that all candidates share, [1,8]."""
+    """Fill in the WORK_FEATURES of the context, [1,15]."""
     has_carbon = np.isfinite(mean[RELATIVE_ZONE_CARBON])
     memory = mean[RELATIVE_MEMORY_SIZE]
-    shared = _context_columns(workload, weights, has_carbon, memory, count)
+    shared = _work_columns(workload, weights, has_carbon, memory, count)
     _put(shared, context.T, 0, _IN_ORDER)
 
 

@@ -212,7 +212,7 @@ def _check_shapes(session: onnxruntime.InferenceSession, head: Head, path: Path)
 
 def _check_sample(policy: OnnxPolicy, head: Head, card: HeadCard, path: Path) -> None:
     sample = card.sample
-    given = {"nodes": sample.nodes, "slots": sample.slots}[head.candidates_input]
+    given = getattr(sample, head.candidates_input)
     if given is None:
         raise BundleError(
             f"{path}: the card's sample has no `{head.candidates_input}`; export it again"

@@ -31,10 +31,11 @@ class TensorCard(_Strict):
 class CardSample(_Strict):
     """An input and its expected answer, checked at every load."""
 
-    nodes: list[list[list[float]]] | None = None  # [B,N,16], of the `where` head
-    slots: list[list[list[float]]] | None = None  # [B,S,8], of the `when` head
-    context: list[list[float]]  # [B,8]
-    relative_cost: list[list[float]]  # [B,N] or [B,S]
+    nodes: list[list[list[float]]] | None = None  # [B,N,22], of the `where` head
+    slots: list[list[list[float]]] | None = None  # [B,S,15], of the `when` head
+    power_caps: list[list[list[float]]] | None = None  # [B,L,10], of the `how_fast` head
+    context: list[list[float]]  # [B,15]
+    relative_cost: list[list[float]]  # [B,N], [B,S] or [B,L]
 
 
 class HeadCard(_Strict):
@@ -82,7 +83,7 @@ def read_limited(path: Path, limit_bytes: int) -> bytes:
     except OSError as error:
         raise BundleError(
             f"{path}: cannot be read ({error.strerror}); a bundle is a folder with {CARD_FILE} "
-            "and the graphs that it names: where.onnx or when.onnx"
+            "and the graphs that it names: where.onnx, when.onnx or how_fast.onnx"
         ) from error
     if len(content) > limit_bytes:
         raise BundleError(f"{path}: larger than {limit_bytes} bytes; use a smaller net")

@@ -112,7 +112,7 @@ class Guard(Generic[P]):
         return GuardedAnswer(relative_cost, self._fallback.name, reason)
 
 
-# The `where` head takes features of nodes [B,N,16] and context [B,8].
+# The `where` head takes features of nodes [B,N,22] and context [B,15].
 WhereRule: TypeAlias = NamedPolicy[npt.NDArray[np.float32], npt.NDArray[np.float32]]
 WhereGuard: TypeAlias = Guard[npt.NDArray[np.float32], npt.NDArray[np.float32]]
 

@@ -6,6 +6,7 @@ import onnxruntime
 
 NODES_INPUT = "nodes"  # of the `where` head
 SLOTS_INPUT = "slots"  # of the `when` head
+POWER_CAPS_INPUT = "power_caps"  # of the `how_fast` head
 CONTEXT_INPUT = "context"
 OUTPUT = "relative_cost"
 
@@ -26,7 +27,7 @@ class OnnxPolicy:
     def __call__(
         self, candidates: npt.NDArray[np.float32], context: npt.NDArray[np.float32]
     ) -> npt.NDArray[np.float32]:
-        """Return the relative cost [B,N] for candidates [B,N,features] and `context` [B,8].
+        """Return the relative cost [B,N] for candidates [B,N,features] and `context` [B,15].
 
         Candidates that are feature-major in memory, as the encoder makes them, are not copied.
         """

@@ -1,7 +1,7 @@
 """Wraps the learned `when` head as a rule like those in `WHEN_RULES`, for one workload at a time.
 
-A rule sees only candidate starts. The head also sees the workload, the weights and the nodes'
-memory, which are bound here.
+A rule sees only candidate starts. The head also sees what the decision rests on, and the coming
+day, which are bound here.
 """
 
 from collections.abc import Callable
@@ -10,30 +10,29 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.costs.cost import Floats, WorkloadColumns
-from greensched_policies.encoding.slot_observation import encode_when
+from greensched_policies.costs.cost import Floats
+from greensched_policies.encoding.observation import DecisionToMake
+from greensched_policies.encoding.slot_observation import ComingDay, encode_when
 from greensched_policies.encoding.slots import SlotColumns
-from greensched_policies.encoding.weights import Weights
 from greensched_policies.learned.guard import FallbackReason, Guard, NamedPolicy
 from greensched_policies.rules.catalogue import WhenPolicy
 
-# (slots [B,S,8], context [B,8]) -> relative cost [B,S], lower is better
+# (slots [B,S,15], context [B,15]) -> relative cost [B,S], lower is better
 WhenModel: TypeAlias = Callable[
     [npt.NDArray[np.float32], npt.NDArray[np.float32]], npt.NDArray[np.float32]
 ]
 
 
-def when_policy(
-    model: WhenModel, workload: WorkloadColumns, weights: Weights, mean_memory: Floats | float
-) -> WhenPolicy:
-    """Return the model as a rule for these workloads, [B] or numbers.
+def when_policy(model: WhenModel, asked: DecisionToMake, day: ComingDay) -> WhenPolicy:
+    """Return the model as a rule for the starts of one workload, a row for each zone or one.
 
-    `mean_memory` is the mean of the nodes, in bytes.
+    `day` is [1].
     """
-    memory = np.asarray(mean_memory, dtype=np.float64)
 
     def cost(slots: SlotColumns) -> Floats:
-        seen = encode_when(slots, workload, weights, memory)
+        rows = slots.wait_s.shape[0]
+        of_row = ComingDay(*(np.repeat(each, rows) for each in day))
+        seen = encode_when(slots, asked, of_row)
         return model(seen.slots, seen.context).astype(np.float64)
 
     return cost
@@ -65,11 +64,9 @@ class GuardedWhen:
             count=count,
         )
 
-    def policy(
-        self, workload: WorkloadColumns, weights: Weights, mean_memory: Floats | float
-    ) -> WhenPolicy:
-        """Return the guarded model as a rule for these workloads, as `when_policy` does."""
-        bound = when_policy(self._model, workload, weights, mean_memory)
+    def policy(self, asked: DecisionToMake, day: ComingDay) -> WhenPolicy:
+        """Return the guarded model as a rule for one workload, as `when_policy` does."""
+        bound = when_policy(self._model, asked, day)
 
         def cost(slots: SlotColumns) -> Floats:
             return self.guard.answer(slots, bound).relative_cost

@@ -62,9 +62,9 @@ RUNTIME_S, LENGTH_S, RESTART_S, RESTART, MOST_RESTARTS = range(5)  # numbers
 
 # What see_nodes takes: R rows of a `NodeTable`, R or 0 of its GPU shares, C watts of power curves,
 # the arrays of the table, [C] curves, [2] the result: how many candidates lacked carbon, and how
-# many a price, or NO_SUCH_ROW. Then N candidates, Z zones; [N] rows; [2,Z] carbon and price over
-# the run, NaN where data is missing. Results: [8 + 16·N] features, float32, those that all share
-# first; [2,N] watts and seconds of a run there, float32.
+# many a price, or NO_SUCH_ROW. Then N candidates, Z zones; [N] rows; [4,Z] carbon and price over
+# the run, and over the coming day, NaN where data is missing. Results: [15 + 22·N] features,
+# float32, those that all share first; [2,N] watts and seconds of a run there, float32.
 (
     NODES, SHARES, CURVE_WATTS, FIXED_AT, MOVING_AT, NODE_ZONE_AT, SHARES_AT, CURVES_AT, LACKED_AT,
     CANDIDATES, NODE_ZONES, ROWS_AT, SIGNALS_AT, SHOWN_AT, COSTS_AT, SEEN_NODES,
@@ -72,8 +72,8 @@ RUNTIME_S, LENGTH_S, RESTART_S, RESTART, MOST_RESTARTS = range(5)  # numbers
 NO_SUCH_ROW = -1
 (
     POD_CORES, POD_MEMORY, POD_GPUS, POD_RUNTIME_S, BY_COST, BY_GRAMS, BY_SPEED, UTILISATION_RATIO,
-    GPU_RATIO, EMPTY_NODES_SLEEP, PLACING,
-) = range(11)  # numbers  # fmt: skip
+    GPU_RATIO, EMPTY_NODES_SLEEP, DECIDED_S, LEFT_S, ERROR, ON_TIME, PLANNED_ZONE, PLACING,
+) = range(16)  # numbers  # fmt: skip
 
 # What spread_scores takes: N candidates; [N] relative costs, float32. Results: [N] int8 scores, and
 # [1] the place of the best, or NO_BEST.

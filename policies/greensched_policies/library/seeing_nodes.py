@@ -11,10 +11,13 @@ from greensched_policies.encoding.observation import (
     NODE_FEATURES,
     Observation,
 )
+from greensched_policies.encoding.timing import Timing
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.library.functions import NO_SUCH_ROW
 from greensched_policies.library.loading import address_of, call
 from greensched_policies.library.node_table import NodeTable
+
+NO_PLANNED_ZONE = -1
 
 
 class PodNeeds(NamedTuple):
@@ -24,6 +27,14 @@ class PodNeeds(NamedTuple):
     memory_bytes: float
     gpus: float
     runtime_s: float  # on the reference core
+
+
+class PodDecision(NamedTuple):
+    """What a pod's placing rests on besides nodes and zones."""
+
+    weights: Weights
+    timing: Timing
+    planned_zone: int = NO_PLANNED_ZONE  # the place of the zone in which its run was planned
 
 
 class CostRatios(NamedTuple):
@@ -67,11 +78,12 @@ class NodesToSee:
         needs: PodNeeds,
         signals: Floats,
         ratios: CostRatios,
-        weights: Weights,
+        asked: PodDecision,
     ) -> NodesSeen:
         """Return what a policy sees of the nodes in `rows`, [N], when a pod needs one of them.
 
-        `signals`, [2,Z], are the zones' mean carbon and price over the run; NaN: no data. A zone
+        `signals`, [4,Z], are the zones' mean carbon and price over the run, and over the coming
+        day; NaN: no data. A zone
         without data counts as the mean of the candidates that have some, so it is neither preferred
         nor avoided. Raises IndexError for a row that there is not.
         """
@@ -82,7 +94,11 @@ class NodesToSee:
             count, signals.shape[1], address_of(rows, np.int64), address_of(signals),
             address_of(shown, np.float32), address_of(costs, np.float32),
         ]  # fmt: skip
-        call("see_nodes", [*self._given, *own], [*needs, *weights, *ratios])
+        call(
+            "see_nodes",
+            [*self._given, *own],
+            [*needs, *asked.weights, *ratios, *asked.timing, asked.planned_zone],
+        )
         lack_carbon, lack_price = self._lacked.tolist()
         if lack_carbon == NO_SUCH_ROW:
             raise IndexError(f"rows {rows.min()} to {rows.max()} of {self._given[0]} nodes")

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from greensched_core.units import SECONDS_PER_DAY
 from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.encoding.slot_observation import ComingDay
 from greensched_policies.library.grid_table import GridTable, grid_table
 
 CARBON, PRICE = 0, 1  # rows of the values
@@ -44,6 +46,16 @@ class Outlook:
         """Return the number of starts from `now_s`, one per slot, within known slots, [Z]."""
         begun = int((now_s - self.begin_s) // self.slot_s)
         return np.maximum(self.known - begun, 0)
+
+
+def coming_day(outlook: Outlook, now_s: float) -> ComingDay:
+    """Return the means of what is forecast from `now_s` on, for a day, each [1]."""
+    begun = min(max(int((now_s - outlook.begin_s) // outlook.slot_s), 0), outlook.slots - 1)
+    ahead = outlook.values[:, :, begun : begun + int(SECONDS_PER_DAY // outlook.slot_s)]
+    counts = (~np.isnan(ahead)).sum(axis=(1, 2))
+    sums = np.nansum(ahead, axis=(1, 2))
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    return ComingDay(means[:1], means[1:])
 
 
 def outlook_of(

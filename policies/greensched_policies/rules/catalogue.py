@@ -58,7 +58,7 @@ from greensched_policies.rules.where import (
     weighted_cost,
 )
 
-# (nodes [B,N,16], context [B,8]) -> relative cost [B,N], lower is better
+# (nodes [B,N,22], context [B,15]) -> relative cost [B,N], lower is better
 WherePolicy = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32]], npt.NDArray[np.float32]]
 
 WHERE_RULES: dict[str, WherePolicy] = {

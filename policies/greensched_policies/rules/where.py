@@ -1,7 +1,7 @@
 """Rules that choose on which node a pod runs.
 
-A rule sees nodes [B,N,16] and context [B,8], whose columns are named in `encoding.observation`, and
-returns relative costs [B,N], lower is better.
+A rule sees nodes [B,N,22] and context [B,15], whose columns are named in `encoding.observation`.
+It returns relative costs [B,N], lower is better.
 """
 
 import numpy as np

@@ -33,10 +33,10 @@ class Shown(NamedTuple):
     does not have get no columns.
     """
 
-    nodes: Singles  # [1,16,N] NODE_FEATURES of the nodes with room
-    slots: Singles  # [1,8,S] SLOT_FEATURES of the starts
-    power_caps: Singles  # [1,6,L] POWER_CAP_FEATURES of the domain whose power cap is decided
-    context: Singles  # [1,8] CONTEXT_FEATURES
+    nodes: Singles  # [1,22,N] NODE_FEATURES of the nodes with room
+    slots: Singles  # [1,15,S] SLOT_FEATURES of the starts
+    power_caps: Singles  # [1,10,L] POWER_CAP_FEATURES of the domain whose power cap is decided
+    context: Singles  # [1,15] CONTEXT_FEATURES
     is_choice: Bits  # [max(N,S,L)] 1 for the candidates of the decision
     # [8] head; job; number of candidates; job whose node is decided next; number of the job's
     # workers with a node; the first worker's node; node whose power cap is decided, and the domain

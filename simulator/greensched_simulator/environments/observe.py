@@ -4,11 +4,19 @@ from typing import Any
 
 import numpy as np
 
+from greensched_core.units import SECONDS_PER_DAY
 from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
-from greensched_policies.encoding.power_cap_observation import encode_how_fast
-from greensched_policies.encoding.slot_observation import encode_when
+from greensched_policies.costs.capping import GPU
+from greensched_policies.costs.cost import WorkloadColumns
+from greensched_policies.encoding.observation import DecisionToMake
+from greensched_policies.encoding.power_cap_observation import CappedDomain, encode_how_fast
+from greensched_policies.encoding.slot_observation import ComingDay, encode_when
+from greensched_policies.encoding.timing import Timing
+from greensched_policies.kernel.grid_means import means_over
 from greensched_policies.kernel.seeing_nodes import NodesShown, Scratch, Singles
+from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 from greensched_simulator.engine.execution.power_caps import (
+    dearness_of,
     dirtiness_of,
     needed_speeds,
     power_caps_seen,
@@ -17,6 +25,7 @@ from greensched_simulator.engine.execution.power_caps import (
 from greensched_simulator.engine.execution.workers import new_worker, workload_columns_of
 from greensched_simulator.engine.queue.deciding import unstarted_job_of
 from greensched_simulator.engine.state.choices import see_candidates
+from greensched_simulator.engine.state.observing import timing_at
 from greensched_simulator.engine.state.starts import slot_columns
 from greensched_simulator.environments.episode_parts import Bits, Shown
 
@@ -27,7 +36,7 @@ _encode_when, _encode_how_fast = compiled(encode_when), compiled(encode_how_fast
 def observe_nodes(episode: Any, job: int, now_s: float, count: int, scratch: Scratch) -> None:
     """Show the first `count` nodes that the search for a job has found."""
     run, worker = episode.run, new_worker(job, now_s, episode.run)
-    shown = NodesShown(episode.shown.nodes, episode.shown.context, True)
+    shown = NodesShown(episode.shown.nodes, episode.shown.context, True, True)
     rows = run.cluster.found[:count]
     see_candidates(run.cluster, rows, run.grid, run.terms, worker, scratch, shown)
     _clear_behind(episode.shown.nodes[0], count)
@@ -46,7 +55,9 @@ def observe_starts(episode: Any, job: int, now_s: float, count: int) -> None:
     table[7, :count] = columns.busiest_over_run[0]
     episode.starts.zone[:count] = zone
     workload = workload_columns_of(job, run.jobs, run.recorded, run.terms)
-    seen = _encode_when(columns, workload, run.terms.weights, episode.accounts.mean_memory)
+    left_s = run.jobs.deadline_s[job] - now_s
+    asked = _to_make(workload, timing_at(now_s, left_s, run.terms), episode)
+    seen = _encode_when(columns, asked, _coming_day(run.grid, now_s))
     _copy(seen.slots.transpose((0, 2, 1))[0], episode.shown.slots[0])
     episode.shown.context[:] = seen.context
 
@@ -61,10 +72,28 @@ def observe_power_caps(episode: Any, domain: int, node: int, now_s: float) -> No
     table[0], table[1] = columns.power_cap[0], columns.speed[0]
     table[2], table[3] = columns.power_w[0], columns.kept_awake_w[0]
     table[4], table[5] = columns.keeps_deadlines[0], columns.dirtiness[0]
-    running = running_on(node, run)
-    seen = _encode_how_fast(columns, running, run.terms.weights, episode.accounts.mean_memory)
+    running, needs = running_on(node, run), needed[domain]
+    left_s = running.runtime_s / needs if needs > 0.0 else np.inf
+    capped = CappedDomain(dearness_of(run.grid, now_s)[zone], needs, 1.0 * (domain == GPU), 0.0)
+    asked = _to_make(running, timing_at(now_s, left_s, run.terms), episode)
+    seen = _encode_how_fast(columns, capped, asked)
     _copy(seen.power_caps.transpose((0, 2, 1))[0], episode.shown.power_caps[0])
     episode.shown.context[:] = seen.context
+
+
+@fast
+def _to_make(workload: WorkloadColumns, timing: Timing, episode: Any) -> DecisionToMake:
+    weights, memory = episode.run.terms.weights, episode.accounts.mean_memory
+    return DecisionToMake(workload, weights, memory, timing)
+
+
+@fast
+def _coming_day(grid: GridTable, now_s: float) -> ComingDay:
+    """Return the forecast means of the zones with data, as `planning.outlook.coming_day` does."""
+    means, found = means_over(grid, now_s, now_s + SECONDS_PER_DAY), np.full((2, 1), np.nan)
+    for signal in (CARBON, PRICE):
+        found[signal, 0] = np.nanmean(means[signal])
+    return ComingDay(found[CARBON], found[PRICE])
 
 
 @inlined

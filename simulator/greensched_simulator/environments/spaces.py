@@ -12,7 +12,7 @@ from greensched_simulator.environments.preparation import HEAD_NAMES, HeadName
 
 AgentObservation = dict[
     str, Any
-]  # candidates [N,F], context [8], mask [N]; in a vector with B in front
+]  # candidates [N,F], context [15], mask [N]; in a vector with B in front
 
 _MOST = float(np.finfo(np.float32).max)  # any finite number
 

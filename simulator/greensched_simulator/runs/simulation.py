@@ -333,4 +333,5 @@ def run_config_of(world: World, policy: Policy) -> RunConfig:
         scaling=world.scaling if policy.pause in SCALE_RULES else NO_SCALING,
         links=world.links,
         may_hold=policy.when == GREEN_POLICY,
+        begin_s=world.start_s,
     )

@@ -14,9 +14,8 @@ from greensched_policies.costs.cost import (
 )
 from greensched_policies.encoding import observation as obs
 from greensched_policies.encoding.observation import Observation
-from greensched_policies.encoding.weights import Weights
 from greensched_policies.rules.catalogue import WHERE_RULES
-from tests.policies.nodes_seen import seen_by_library
+from tests.policies.nodes_seen import decision, seen_by_library
 
 NAN = float("nan")
 MODEL = CostModel(
@@ -58,21 +57,21 @@ def observed(
     )
     workload = WorkloadColumns(*(np.array([[value]]) for value in (cores, 16.0, 1.0, 3600.0)))
     zones = ZoneColumns(np.array([carbon]), np.array([price or [50.0] * count]))
-    return seen_by_library(nodes, workload, zones, MODEL, Weights(1.0, 1.0, 0.1)).observation
+    return seen_by_library(nodes, workload, zones, MODEL, decision(1.0, 1.0, 0.1)).observation
 
 
 def test_names_and_indexes_belong_together() -> None:
-    assert len(obs.NODE_FEATURES) == 16
-    assert len(obs.CONTEXT_FEATURES) == 8
+    assert len(obs.NODE_FEATURES) == 22
+    assert len(obs.CONTEXT_FEATURES) == 15
     for names in (obs.NODE_FEATURES, obs.CONTEXT_FEATURES):
         assert [getattr(obs, name.upper()) for name in names] == list(range(len(names)))
 
 
 def test_shapes_and_types_are_those_of_the_graph() -> None:
     nodes, context = observed([100.0, 300.0, 200.0])
-    assert nodes.shape == (1, 3, 16)
+    assert nodes.shape == (1, 3, 22)
     assert nodes.transpose((0, 2, 1)).flags.c_contiguous
-    assert context.shape == (1, 8)
+    assert context.shape == (1, 15)
     assert nodes.dtype == context.dtype == np.dtype("float32")
 
 
@@ -92,7 +91,7 @@ def test_features_computed_by_hand() -> None:
     assert column[obs.GPU_STRANDED] == pytest.approx([0.1875, 0.1875])
     assert column[obs.GPU_SIZE] == pytest.approx([0.5, 0.5])
     assert column[obs.IDLE_SHARE] == pytest.approx([1 / 3, 1 / 3])
-    assert context[0].tolist() == pytest.approx(
+    assert context[0, : len(obs.WORK_FEATURES)].tolist() == pytest.approx(
         [1.0, 1.0, 0.1, np.log(2.0), np.log(3.0), 0.125, 0.25, np.log(2.0) / 10.0]
     )
 
@@ -145,7 +144,7 @@ def test_it_is_told_whether_candidates_lack_data() -> None:
         ([NAN] * 2, [1.0] * 2),
     ):
         zones = ZoneColumns(np.array([carbon]), np.array([price]))
-        seen = seen_by_library(nodes, workload, zones, MODEL, Weights(1.0, 1.0, 0.1))
+        seen = seen_by_library(nodes, workload, zones, MODEL, decision(1.0, 1.0, 0.1))
         assert (seen.lack_carbon, seen.lack_price) == (NAN in carbon, NAN in price)
 
 

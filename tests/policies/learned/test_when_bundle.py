@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from onnx import numpy_helper
 
 from greensched_policies.costs.cost import WorkloadColumns
-from greensched_policies.encoding.slot_observation import encode_when
+from greensched_policies.encoding.observation import DecisionToMake
+from greensched_policies.encoding.slot_observation import ComingDay, encode_when
 from greensched_policies.encoding.slots import FULL, SlotColumns
+from greensched_policies.encoding.timing import Timing
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.learned.bundle import load_bundle
 from greensched_policies.learned.card import SHIPPED_PRIOR, BundleError, describe_card
@@ -27,9 +29,13 @@ from greensched_policies.learned.when_head import GuardedWhen, when_policy
 from greensched_policies.rules.when import planned_window, run_now
 
 PRIOR = load_bundle(SHIPPED_PRIOR)
-WORKLOAD = WorkloadColumns(*(np.full(1, value) for value in (2.0, 4e9, 0.0, 3600.0)))
-WEIGHTS = Weights(0.5, 0.5, 0.0)
-NODE_MEMORY = 64e9  # bytes
+ASKED = DecisionToMake(
+    WorkloadColumns(*(np.full(1, value) for value in (2.0, 4e9, 0.0, 3600.0))),
+    Weights(0.5, 0.5, 0.0),
+    np.array([64e9]),
+    Timing(1_700_000_000.0, 10.0, 0.2, 0.995),
+)
+DAY = ComingDay(np.array([1.0]), np.array([1.0]))
 Array = npt.NDArray[np.float32]
 
 
@@ -42,7 +48,7 @@ def starts(seed: int, batch: int = 1, count: int = 9) -> SlotColumns:
 
 
 def encoded(seen: Array) -> SlotColumns:
-    return SlotColumns(*seen.astype(np.float64).transpose((2, 0, 1)))
+    return SlotColumns(*seen.astype(np.float64).transpose((2, 0, 1))[:8])
 
 
 @pytest.fixture
@@ -61,7 +67,7 @@ def change_card(folder: Path, change: Callable[[dict[str, Any]], object]) -> Non
 def test_the_untrained_head_is_the_planned_window_on_what_it_sees(
     seed: int, batch: int, count: int
 ) -> None:
-    seen = encode_when(starts(seed, batch, count), WORKLOAD, WEIGHTS, np.full(batch, NODE_MEMORY))
+    seen = encode_when(starts(seed, batch, count), ASKED, ComingDay(*np.ones((2, batch))))
     found, wanted = PRIOR.when(seen.slots, seen.context), planned_window(encoded(seen.slots))
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
     best = np.take_along_axis(wanted, found.argmin(axis=1)[:, None], axis=1)[:, 0]
@@ -74,7 +80,7 @@ def test_while_any_start_has_room_the_head_chooses_what_the_rule_chooses(
 ) -> None:
     slots = starts(seed, 1, count)
     slots.busiest_over_run[0, np.random.default_rng(seed).integers(count)] = 0.5
-    head = when_policy(PRIOR.when, WORKLOAD, WEIGHTS, NODE_MEMORY)
+    head = when_policy(PRIOR.when, ASKED, DAY)
     assert head(slots).argmin() == planned_window(slots).argmin()
 
 
@@ -92,7 +98,7 @@ def test_the_head_tells_room_from_none_where_the_rule_does(
     slots = starts(1, 1, 3)._replace(
         weighted_over_run=np.array([[1.0, 1.0001, 1.2]]), busiest_over_run=np.array([busiest])
     )
-    head = when_policy(PRIOR.when, WORKLOAD, WEIGHTS, NODE_MEMORY)
+    head = when_policy(PRIOR.when, ASKED, DAY)
     assert head(slots).argmin() == planned_window(slots).argmin() == chosen
 
 
@@ -105,9 +111,9 @@ def without(head: str, folder: Path) -> Path:
 def test_a_bundle_of_one_head_serves_whoever_needs_that_one(folder: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(folder, tmp_path / "other"))
     only_when, only_where = without("where", folder), without("when", other)
-    assert list(load_bundle(only_when, needs=("when",)).heads) == ["when"]
-    assert list(load_bundle(only_where).heads) == ["where"]
-    assert list(load_bundle(only_when, needs=()).heads) == ["when"]
+    assert list(load_bundle(only_when, needs=("when",)).heads) == ["when", "how_fast"]
+    assert list(load_bundle(only_where).heads) == ["where", "how_fast"]
+    assert list(load_bundle(only_when, needs=()).heads) == ["when", "how_fast"]
     with pytest.raises(BundleError, match=r"card\.json: heads: `where` is missing"):
         load_bundle(only_when)
     with pytest.raises(BundleError, match=r"card\.json: heads: `when` is missing"):
@@ -118,7 +124,7 @@ def test_a_bundle_of_one_head_serves_whoever_needs_that_one(folder: Path, tmp_pa
 
 def test_a_bundle_without_any_head_is_refused(folder: Path) -> None:
     change_card(folder, lambda card: card["heads"].clear())
-    with pytest.raises(BundleError, match="`where` or `when` is missing"):
+    with pytest.raises(BundleError, match="`where` or `when` or `how_fast` is missing"):
         load_bundle(folder, needs=())
 
 
@@ -172,15 +178,15 @@ def test_a_trained_net_drops_in_where_the_prior_was(folder: Path) -> None:
         head["sample"]["relative_cost"] = [[v + 1.0 for v in head["sample"]["relative_cost"][0]]]
 
     change_card(folder, retold)
-    seen = encode_when(starts(3), WORKLOAD, WEIGHTS, np.full(1, NODE_MEMORY))
+    seen = encode_when(starts(3), ASKED, DAY)
     trained = load_bundle(folder, needs=("when",)).when(seen.slots, seen.context)
     np.testing.assert_allclose(trained, PRIOR.when(seen.slots, seen.context) + 1.0, atol=1e-5)
 
 
-def test_both_heads_are_described_in_words() -> None:
+def test_all_heads_are_described_in_words() -> None:
     lines = describe_card(SHIPPED_PRIOR)
-    assert lines["when: shapes"].startswith("slots ['B', 8, 'S']")
-    assert {"where: sha256", "when: sha256"} <= set(lines)
+    assert lines["when: shapes"].startswith("slots ['B', 15, 'S']")
+    assert {"where: sha256", "when: sha256", "how_fast: sha256"} <= set(lines)
 
 
 def guarded(
@@ -203,7 +209,7 @@ def test_an_unusable_answer_of_the_head_is_the_rules_and_counted(
 ) -> None:
     counted: Counter[FallbackReason] = Counter()
     head = guarded(lambda slots, context: np.array(answer, np.float32), counted)
-    found = head.policy(WORKLOAD, WEIGHTS, NODE_MEMORY)(starts(1, 1, 3))
+    found = head.policy(ASKED, DAY)(starts(1, 1, 3))
     assert found.tolist() == run_now(starts(1, 1, 3)).tolist()
     assert counted == {reason: 1}
 
@@ -213,7 +219,7 @@ def test_an_exception_of_the_head_is_the_rules_and_counted() -> None:
         raise RuntimeError("no such kernel")
 
     counted: Counter[FallbackReason] = Counter()
-    found = guarded(broken, counted).policy(WORKLOAD, WEIGHTS, NODE_MEMORY)(starts(1, 1, 3))
+    found = guarded(broken, counted).policy(ASKED, DAY)(starts(1, 1, 3))
     assert found.tolist() == run_now(starts(1, 1, 3)).tolist()
     assert counted == {FallbackReason.ERROR: 1}
 
@@ -223,12 +229,12 @@ def test_late_answers_for_any_workloads_let_the_rule_serve() -> None:
     ticks = iter(np.arange(100.0))
     head = guarded(PRIOR.when, counted, budget_s=0.5, monotonic=lambda: float(next(ticks)))
     for _ in range(4):
-        head.policy(WORKLOAD, WEIGHTS, NODE_MEMORY)(starts(1, 1, 3))
+        head.policy(ASKED, DAY)(starts(1, 1, 3))
     assert counted == {FallbackReason.LATE: 3, FallbackReason.OPEN: 1}
 
 
 def test_a_good_answer_of_the_head_is_used_and_nothing_is_counted() -> None:
     counted: Counter[FallbackReason] = Counter()
-    found = guarded(PRIOR.when, counted).policy(WORKLOAD, WEIGHTS, NODE_MEMORY)(starts(1, 1, 3))
-    plain = when_policy(PRIOR.when, WORKLOAD, WEIGHTS, NODE_MEMORY)(starts(1, 1, 3))
+    found = guarded(PRIOR.when, counted).policy(ASKED, DAY)(starts(1, 1, 3))
+    plain = when_policy(PRIOR.when, ASKED, DAY)(starts(1, 1, 3))
     assert found.tolist() == plain.tolist() and not counted

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
+from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEATURES
 from greensched_policies.learned.bundle import MAX_GRAPH_BYTES, load_bundle
 from greensched_policies.learned.card import SHIPPED_PRIOR, BundleError, describe_card
 from greensched_policies.learned.graph_file import NotOnnx, read_graph_facts
@@ -100,16 +101,16 @@ def test_graph_and_rule_agree(
     batch: int, count: int, seed: int, weights: tuple[float, float, float]
 ) -> None:
     rng = np.random.default_rng(seed)
-    nodes = (rng.random((batch, count, 16)) * 4.0 - 1.0).astype(np.float32)
-    context = rng.random((batch, 8)).astype(np.float32)
+    nodes = (rng.random((batch, count, len(NODE_FEATURES))) * 4.0 - 1.0).astype(np.float32)
+    context = rng.random((batch, len(CONTEXT_FEATURES))).astype(np.float32)
     context[:, :3] = weights
     found = PRIOR.where(nodes, context)
     assert np.abs(found - weighted_cost(nodes, context)).max() <= 1e-5
 
 
 def test_weights_that_are_all_zero_prefer_nobody() -> None:
-    nodes = np.ones((1, 3, 16), dtype=np.float32)
-    context = np.zeros((1, 8), dtype=np.float32)
+    nodes = np.ones((1, 3, len(NODE_FEATURES)), dtype=np.float32)
+    context = np.zeros((1, len(CONTEXT_FEATURES)), dtype=np.float32)
     assert PRIOR.where(nodes, context).tolist() == [[0.0, 0.0, 0.0]]
     assert weighted_cost(nodes, context).tolist() == [[0.0, 0.0, 0.0]]
 
@@ -118,7 +119,7 @@ def test_weights_that_are_all_zero_prefer_nobody() -> None:
     ("change", "message"),
     [
         pytest.param(
-            lambda card: card.update(encoding_version=2), "encoding version 2", id="encoding"
+            lambda card: card.update(encoding_version=1), "encoding version 1", id="encoding"
         ),
         pytest.param(lambda card: card.pop("seeds"), "seeds: Field required", id="field-missing"),
         pytest.param(lambda card: card.update(sead=1), "sead: Extra inputs", id="misspelt"),
@@ -291,7 +292,7 @@ def test_for_a_layout_with_the_features_last_the_message_says_which_one_is_neede
         batch.dim_param = "b"
 
     replace_graph(folder, changed_graph(features_last))
-    with pytest.raises(BundleError, match=r"layout is nodes \[B,16,N\]|cannot load"):
+    with pytest.raises(BundleError, match=r"layout is nodes \[B,22,N\]|cannot load"):
         load_bundle(folder)
 
 

@@ -5,12 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies.encoding.weights import Weights
 from greensched_policies.library.node_table import NodeTable
 from greensched_policies.library.seeing_nodes import CostRatios, NodesSeen, NodesToSee, PodNeeds
+from tests.policies.nodes_seen import decision
 
 CURVE = np.linspace(50.0, 250.0, 11)
-SIGNALS = np.array([[100.0, np.nan, 300.0], [10.0, 20.0, np.nan]])  # of three zones
+# Of three zones, over the run and over the day.
+SIGNALS = np.array([
+    [100.0, np.nan, 300.0], [10.0, 20.0, np.nan], [50.0, 100.0, np.nan], [-5.0, 0.0, 1.0]
+])  # fmt: skip
 
 
 def random_table(nodes: int, seed: int, *, has_shares: bool) -> NodeTable:
@@ -31,8 +34,8 @@ def random_table(nodes: int, seed: int, *, has_shares: bool) -> NodeTable:
 
 def seen(table: NodeTable, rows: list[int]) -> NodesSeen:
     needs, ratios = PodNeeds(2.0, 1e9, 1.0, 3600.0), CostRatios(0.5, 0.6, True)
-    weights = Weights(0.3, 0.6, 0.1)
-    return NodesToSee(table, CURVE).see(np.array(rows, np.int64), needs, SIGNALS, ratios, weights)
+    asked = decision(0.3, 0.6, 0.1, planned_zone=1)
+    return NodesToSee(table, CURVE).see(np.array(rows, np.int64), needs, SIGNALS, ratios, asked)
 
 
 @given(st.lists(st.integers(0, 19), min_size=1, max_size=30), st.integers(0, 99), st.booleans())

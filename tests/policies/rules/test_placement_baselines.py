@@ -11,9 +11,8 @@ from greensched_policies.costs.cost import (
     curve_table,
 )
 from greensched_policies.encoding.observation import Observation
-from greensched_policies.encoding.weights import Weights
 from greensched_policies.rules.catalogue import WHERE_RULES
-from tests.policies.nodes_seen import seen_by_library
+from tests.policies.nodes_seen import decision, seen_by_library
 
 GIB = 2.0**30
 HOUR_S = 3600.0
@@ -38,7 +37,7 @@ def two_nodes(
     nodes, zones = NodeColumns(*columns[:12]), ZoneColumns(*columns[12:])
     asked = (cores, memory_gib * GIB, gpus, HOUR_S)
     workload = WorkloadColumns(*(np.array([[value]]) for value in asked))
-    return seen_by_library(nodes, workload, zones, MODEL, Weights(1.0, 1.0, 1.0)).observation
+    return seen_by_library(nodes, workload, zones, MODEL, decision(1.0, 1.0, 1.0)).observation
 
 
 @pytest.mark.parametrize(

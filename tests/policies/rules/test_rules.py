@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_policies.encoding import observation as obs
+from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEATURES
 from greensched_policies.rules.catalogue import BLIND_TO_ROOM, WHERE_RULES
 
 # First fit asks for nothing but the place.
@@ -13,11 +14,11 @@ LOOKS_AT_NODES = sorted(WHERE_RULES.keys() - {"first-fit"})
 def seen(
     *candidates: dict[int, float], weights: tuple[float, float, float] = (1.0, 1.0, 0.1)
 ) -> tuple[np.ndarray, np.ndarray]:
-    nodes = np.ones((1, len(candidates), 16), dtype=np.float32)
+    nodes = np.ones((1, len(candidates), len(NODE_FEATURES)), dtype=np.float32)
     for row, features in enumerate(candidates):
         for feature, value in features.items():
             nodes[0, row, feature] = value
-    context = np.zeros((1, 8), dtype=np.float32)
+    context = np.zeros((1, len(CONTEXT_FEATURES)), dtype=np.float32)
     context[0, :3] = weights
     return nodes, context
 
@@ -72,8 +73,10 @@ def test_each_rule_prefers_what_it_is_named_for(
 @pytest.mark.parametrize("shape", [(1, 1), (3, 9)])
 def test_a_rule_gives_each_candidate_a_finite_cost(rule: str, shape: tuple[int, int]) -> None:
     dice = np.random.default_rng(7)
-    nodes = dice.random((*shape, 16), dtype=np.float32)
-    cost = WHERE_RULES[rule](nodes, dice.random((shape[0], 8), dtype=np.float32))
+    nodes = dice.random((*shape, len(NODE_FEATURES)), dtype=np.float32)
+    cost = WHERE_RULES[rule](
+        nodes, dice.random((shape[0], len(CONTEXT_FEATURES)), dtype=np.float32)
+    )
     assert cost.shape == shape
     assert cost.dtype == np.float32
     assert np.isfinite(cost).all()
@@ -118,8 +121,8 @@ def test_topsis_scales_each_criterion_as_computed_by_hand() -> None:
 @pytest.mark.parametrize("rule", LOOKS_AT_NODES)
 def test_the_order_of_the_candidates_does_not_matter(rule: str, seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    nodes = rng.random((1, count, 16)).astype(np.float32) * 2
-    context = rng.random((1, 8)).astype(np.float32)
+    nodes = rng.random((1, count, len(NODE_FEATURES))).astype(np.float32) * 2
+    context = rng.random((1, len(CONTEXT_FEATURES))).astype(np.float32)
     order = rng.permutation(count)
     whole = WHERE_RULES[rule](nodes, context)[0, order]
     np.testing.assert_allclose(WHERE_RULES[rule](nodes[:, order], context)[0], whole, atol=1e-5)
@@ -128,7 +131,7 @@ def test_the_order_of_the_candidates_does_not_matter(rule: str, seed: int, count
 @pytest.mark.parametrize("rule", sorted(BLIND_TO_ROOM))
 def test_a_rule_that_is_asked_to_be_blind_to_room_is(rule: str) -> None:
     dice = np.random.default_rng(7)
-    nodes, (_, context) = dice.random((1, 9, 16), dtype=np.float32), seen({})
+    nodes, (_, context) = dice.random((1, 9, len(NODE_FEATURES)), dtype=np.float32), seen({})
     without = nodes.copy()
     without[:, :, obs.ROOM_FEATURES] = np.nan
     np.testing.assert_array_equal(

@@ -23,9 +23,16 @@ from greensched_policies.encoding.observation import (
     GPUS,
     LOG_CPU,
     LOG_RUNTIME,
+    LOG_SLACK,
     MEMORY_SHARE,
+    DecisionToMake,
 )
-from greensched_policies.encoding.power_cap_observation import POWER_CAP_FEATURES, encode_how_fast
+from greensched_policies.encoding.power_cap_observation import (
+    POWER_CAP_FEATURES,
+    CappedDomain,
+    encode_how_fast,
+)
+from greensched_policies.encoding.timing import Timing
 from greensched_policies.encoding.weights import Weights
 from greensched_simulator.environments.agents import HeadAgents
 from greensched_simulator.environments.preparation import HEAD_NAMES, HeadName
@@ -107,7 +114,8 @@ def test_who_answers_no_power_cap_gets_that_of_the_cap_rule() -> None:
 
 def test_power_caps_are_seen_by_their_watts_speeds_and_deadlines() -> None:
     job = {"cpu_cores": 5.0, "memory_bytes": 2.0**30, "deadline_s": 1.3 * HOUR}
-    world = make_world([job], [{"memory_capacity": 2.0**32}])
+    prices = [(0.0, 200.0, 90.0), (12 * HOUR, 200.0, 30.0)]
+    world = make_world([job], [{"memory_capacity": 2.0**32}], [prices])
     env = GreenSchedEnv([world], "run-now", "how_fast")
     seen, _ = env.reset(seed=0)
     power_cap = dict(zip(POWER_CAP_FEATURES, seen["candidates"].T, strict=True))
@@ -120,7 +128,11 @@ def test_power_caps_are_seen_by_their_watts_speeds_and_deadlines() -> None:
     # At 70 % the hour may take 1.43, if all of it scales with frequency.
     assert power_cap["keeps_deadlines"].tolist() == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
     assert power_cap["dirtiness"].tolist() == [1.0] * POWER_CAPS.size
+    assert power_cap["dearness"] == pytest.approx([1.5] * POWER_CAPS.size)  # 90 of a mean of 60
+    assert power_cap["spare_speed"] == pytest.approx(speed - 1.0 / 1.3)
+    assert (power_cap["is_gpu"].max(), power_cap["is_measured"].max()) == (0.0, 0.0)
     context = seen["context"]
+    assert context[LOG_SLACK] == pytest.approx(np.log(1.3))
     assert context[LOG_RUNTIME] == pytest.approx(np.log(2.0))
     assert context[LOG_CPU] == pytest.approx(np.log(6.0))
     assert (context[GPUS], context[MEMORY_SHARE]) == (0.0, 0.25)
@@ -132,11 +144,12 @@ def test_what_is_seen_is_finite_and_does_not_change_with_the_size_of_the_node(se
     columns = dice.uniform(0.1, 1.0, (6, 3, POWER_CAPS.size))
     columns[2:4] *= dice.choice([0.0, 1.0, 1e4], (2, 3, 1))
     running = WorkloadColumns(*dice.uniform(0.0, 1e3, (4, 3)))
+    domain = CappedDomain(*dice.choice([-1.0, 0.0, 1.0, np.inf], (4, 3, 1)))
+    domain = domain._replace(dearness=1.0, is_gpu=0.0, is_measured=1.0)
+    timing = Timing(0.0, dice.choice([-1.0, 1e4, np.inf], 3), 0.2, 0.995)
+    asked = DecisionToMake(running, Weights(1.0, 2.0, 3.0), np.full(3, 1e9), timing)
     large = columns * np.array([1.0, 1.0, 7.0, 7.0, 1.0, 1.0])[:, None, None]
-    ours, theirs = (
-        encode_how_fast(CapColumns(*each), running, Weights(1.0, 2.0, 3.0), np.full(3, 1e9))
-        for each in (columns, large)
-    )
+    ours, theirs = (encode_how_fast(CapColumns(*each), domain, asked) for each in (columns, large))
     assert np.isfinite(ours.power_caps).all()
     assert np.isfinite(ours.context).all()
     np.testing.assert_allclose(ours.power_caps, theirs.power_caps, rtol=1e-6)

@@ -36,7 +36,7 @@ def one_round(small_world: World) -> Round:
 class InterruptedPath(PosixPath):
     """A path whose folder is made, and then Ctrl-C is pressed."""
 
-    def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:  # noqa: FBT001, FBT002  # as Path has it
+    def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
         Path(self).mkdir(mode, parents, exist_ok)
         raise KeyboardInterrupt
 

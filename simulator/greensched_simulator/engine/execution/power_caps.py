@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from greensched_core.units import SECONDS_PER_DAY
 from greensched_policies.compiling.compiled import compiled, fast, inlined
 from greensched_policies.costs.capping import (
     CPU,
@@ -34,8 +35,9 @@ from greensched_policies.costs.cost import (
     WorkloadColumns,
     watts_at,
 )
+from greensched_policies.encoding.timing import relative_to_day
 from greensched_policies.kernel.grid_means import means_over
-from greensched_policies.library.grid_table import CARBON, GridTable
+from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 from greensched_simulator.arrays.heaps import job_at, restore, size_of
 from greensched_simulator.engine.execution.workers import (
     node_of,
@@ -60,7 +62,6 @@ from greensched_simulator.engine.state.progress import (
 )
 from greensched_simulator.engine.state.recorded import Recorded
 
-DAY_S = 86_400.0
 _MOMENT_S = 1.0  # length of "now": its mean carbon intensity is the one now
 _ROUNDING = 1e-9  # share of a speed by which a deadline may be missed
 
@@ -68,6 +69,7 @@ _cpu_speed, _cpu_power = compiled(cpu_speed), compiled(cpu_power)
 _frequency_within = compiled(frequency_within)
 _gpu_speed, _gpu_watts = compiled(gpu_speed), compiled(gpu_watts)
 _watts_at = compiled(watts_at)
+_relative_to_day = compiled(relative_to_day)
 
 
 @fast
@@ -151,11 +153,20 @@ def is_on_marked(job: int, least: float, cluster: ClusterState, recorded: Record
 def dirtiness_of(grid: GridTable, now_s: float) -> Floats:
     """Return each zone's carbon intensity now, relative to its forecast mean over the next day."""
     now = means_over(grid, now_s, now_s + _MOMENT_S)
-    day = means_over(grid, now_s, now_s + DAY_S)
+    day = means_over(grid, now_s, now_s + SECONDS_PER_DAY)
     found = np.ones(now.shape[1])
     for zone in range(found.size):
         if day[CARBON, zone] > 0.0 and not np.isnan(now[CARBON, zone]):
             found[zone] = now[CARBON, zone] / day[CARBON, zone]
+    return found
+
+
+@fast
+def dearness_of(grid: GridTable, now_s: float) -> Floats:
+    """Return each zone's price now, relative to its forecast mean over the next day."""
+    now = means_over(grid, now_s, now_s + _MOMENT_S)
+    day = means_over(grid, now_s, now_s + SECONDS_PER_DAY)
+    found: Floats = _relative_to_day(now[PRICE].reshape((-1, 1)), day[PRICE])[:, 0].copy()
     return found
 
 

@@ -33,7 +33,12 @@ from greensched_policies.rules.catalogue import (
 )
 from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.gpu_shares import have_room
-from greensched_simulator.engine.state.observing import NewWorker, fill_zone_means, observe
+from greensched_simulator.engine.state.observing import (
+    NewWorker,
+    fill_zone_days,
+    fill_zone_means,
+    observe,
+)
 from greensched_simulator.engine.state.terms import RunConfig
 
 NOWHERE = -1  # the node of a job that has none
@@ -189,7 +194,7 @@ def score_nodes(
     features = np.empty((1, len(NODE_FEATURES), rows.size), np.float32)
     context = np.empty((1, len(CONTEXT_FEATURES)), np.float32)
     scratch = empty_scratch(grid.per_step.size, rows.size)
-    shown = NodesShown(features, context, terms.sees_room)
+    shown = NodesShown(features, context, terms.sees_room, False)
     see_candidates(cluster, rows, grid, terms, worker, scratch, shown)
     cost = rules.where[0](features.transpose((0, 2, 1)), context)[0]
     if worker.planned_zone == NOWHERE:
@@ -213,4 +218,6 @@ def see_candidates(
     """
     end_s = worker.now_s + float(worker.workload.runtime_s)
     fill_zone_means(cluster.zone, rows, grid, worker.now_s, end_s, scratch.means)
+    if shown.with_all:
+        fill_zone_days(grid, worker.now_s, scratch)
     observe(cluster, rows, worker, terms, scratch, shown)

@@ -4,19 +4,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from greensched_core.units import SECONDS_PER_DAY
 from greensched_policies.billing.transfers import with_transfer
-from greensched_policies.compiling.compiled import borrowing, compiled, inlined
+from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
+from greensched_policies.costs.capping import CPU
 from greensched_policies.costs.cost import Floats, Integers, WorkloadColumns, ZoneColumns
 from greensched_policies.costs.sleeping import with_waking
-from greensched_policies.kernel.grid_means import fill_means
+from greensched_policies.encoding.timing import Timing
+from greensched_policies.kernel.grid_means import fill_means, means_over
 from greensched_policies.kernel.seeing_nodes import (
+    NO_CAP,
+    NodeKnown,
     NodesShown,
     Scratch,
     complete_observation,
     cost_of_placing,
     fill_missing_zones,
+    fill_of_day,
+    put_learned,
     put_relative,
     put_room,
+    put_timing,
 )
 from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 from greensched_simulator.arrays.moving import Data, moving_seen
@@ -34,6 +42,7 @@ class NewWorker(NamedTuple):
     workload: WorkloadColumns  # its requests, each a number
     data: Data
     now_s: float
+    left_s: float  # until its deadline
     planned_zone: int  # whose nodes are preferred; -1: none
 
 
@@ -52,6 +61,15 @@ def observe(
     """
     describe(cluster, rows, worker, terms, scratch, shown)
     complete_observation(worker.workload, terms.weights, scratch, rows.size, shown)
+    if shown.with_all:
+        found = timing_at(worker.now_s, worker.left_s, terms)
+        put_timing(found, worker.workload, shown.context)
+
+
+@inlined
+def timing_at(now_s: float, left_s: float, terms: RunConfig) -> Timing:
+    """Return when a decision on work with so much time until its deadline is made."""
+    return Timing(terms.begin_s + now_s, left_s, terms.runtime_error, terms.on_time_target)
 
 
 @borrowing
@@ -63,7 +81,7 @@ def describe(
     scratch: Scratch,
     shown: NodesShown,
 ) -> None:
-    """Fill in the RELATIVE_FEATURES in `scratch`, and the ROOM_FEATURES in `shown`."""
+    """Fill in the RELATIVE_FEATURES in `scratch`, and the other features in `shown`."""
     workload, data, links, means = worker.workload, worker.data, terms.links, scratch.means
     is_brought = links.shape[1] > 0 and data.size_bytes > 0.0
     for place in range(rows.size):
@@ -79,6 +97,16 @@ def describe(
         put_relative(node, signals, cost, scratch.values, place)
         if shown.with_room:
             put_room(node, workload, cost, terms.model, shown.features, place)
+        if shown.with_all:
+            power_cap = cluster.cap[CPU, row] if cluster.cap.shape[1] > 0 else NO_CAP
+            known = NodeKnown(power_cap, False, worker.planned_zone)
+            put_learned(node, known, zone, scratch.of_day, shown.features, place)
+
+
+@fast
+def fill_zone_days(grid: GridTable, now_s: float, scratch: Scratch) -> None:
+    """Fill in the zones' means relative to their coming day; the means are filled in before."""
+    fill_of_day(scratch, means_over(grid, now_s, now_s + SECONDS_PER_DAY))
 
 
 @borrowing

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from greensched_policies.costs.cost import CostModel, Floats
 from greensched_policies.costs.scaling import NO_SCALING
+from greensched_policies.encoding.timing import USUAL_ON_TIME_TARGET, USUAL_RUNTIME_ERROR
 from greensched_policies.encoding.weights import Weights
 from greensched_simulator.arrays.moving import NO_LINKS
 
@@ -25,3 +26,7 @@ class RunConfig(NamedTuple):
     caps_package_power: bool = False  # CPU caps limit watts of packages, else frequency
     scaling: Floats = NO_SCALING  # speed by workers; NO_SCALING if the policy does not scale jobs
     links: Floats = NO_LINKS  # between zones: see `moving`
+    # What only learned policies are shown: see `Timing`.
+    begin_s: float = 0.0  # of the run, in seconds since the epoch
+    runtime_error: float = USUAL_RUNTIME_ERROR
+    on_time_target: float = USUAL_ON_TIME_TARGET

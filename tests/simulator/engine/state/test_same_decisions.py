@@ -33,7 +33,12 @@ from greensched_policies.encoding.queue_columns import QueueColumns
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.encoding.zone_preference import prefer_zone
-from greensched_policies.kernel.seeing_nodes import NodesShown, Singles, empty_scratch
+from greensched_policies.kernel.seeing_nodes import (
+    NodesShown,
+    Singles,
+    empty_scratch,
+    fill_of_day,
+)
 from greensched_policies.learned.guard import Guard
 from greensched_policies.library.grid_table import grid_table
 from greensched_policies.library.node_names import Rows
@@ -59,7 +64,7 @@ from greensched_simulator.runs.simulation import run_config_of, simulate
 from greensched_simulator.testing.small_worlds import cluster_as, make_world
 from greensched_simulator.world.world import World
 from tests.policies.encoding.encoded_by_numpy import encode_where
-from tests.policies.nodes_seen import seen_by_library
+from tests.policies.nodes_seen import TIMING, decision, seen_by_library
 from tests.policies.random_decisions import random_decision
 
 HOUR = 3600.0
@@ -89,15 +94,22 @@ def seen_compiled(
     model: CostModel,
     weights: Weights,
     now_s: float = 0.0,
+    planned_zone: int = NOWHERE,
 ) -> tuple[Singles, Singles]:
     """Return what compiled code sees of all nodes, each of which is a zone of its own."""
     see: Any = observing.observe
     count = cluster.zone.size
-    features, context = np.empty((1, 16, count), np.float32), np.empty((1, 8), np.float32)
+    features, context = np.empty((1, 22, count), np.float32), np.empty((1, 15), np.float32)
     scratch = empty_scratch(count, count)
     scratch.means[:] = np.concatenate(zones)
-    worker = NewWorker(numbers(workload, 0), Data(0.0, 0), now_s, NOWHERE)
-    terms, shown = RunConfig(0, HOUR, count, weights, model), NodesShown(features, context, True)
+    fill_of_day(scratch, scratch.means)
+    left_s, begin_s = TIMING.left_s, TIMING.now_s - now_s
+    worker = NewWorker(numbers(workload, 0), Data(0.0, 0), now_s, left_s, planned_zone)
+    terms = RunConfig(
+        0, HOUR, count, weights, model, begin_s=begin_s,
+        runtime_error=TIMING.runtime_error, on_time_target=TIMING.on_time_target,
+    )  # fmt: skip
+    shown = NodesShown(features, context, True, True)
     see(cluster, np.arange(count), worker, terms, scratch, shown)
     return features.transpose((0, 2, 1)), context
 
@@ -114,9 +126,11 @@ def test_costs_and_observations_are_the_same_compiled(seed: int) -> None:
         for place in range(count)
     ]
     np.testing.assert_allclose(np.array(one_by_one).T, np.concatenate(cost), rtol=DOUBLE)
-    seen = seen_compiled(cluster_as(nodes, np.arange(count)), zones, workload, model, weights)
-    said = encode_where(nodes, workload, zones, cost, model, weights)
-    served = seen_by_library(nodes, workload, zones, model, weights)
+    planned, cluster = seed % count, cluster_as(nodes, np.arange(count))
+    seen = seen_compiled(cluster, zones, workload, model, weights, planned_zone=planned)
+    asked = decision(*weights, planned_zone=planned)
+    said = encode_where(nodes, workload, zones, cost, model, asked)
+    served = seen_by_library(nodes, workload, zones, model, asked)
     for ours, its, theirs in zip(seen, served.observation, said, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=SINGLE, atol=SINGLE)
         np.testing.assert_allclose(its, theirs, rtol=SINGLE, atol=SINGLE)
@@ -137,7 +151,7 @@ def test_what_waking_costs_is_the_same_compiled(seed: int) -> None:
     cost = with_waking(placement_cost(nodes, workload, zones, model), nodes, sleep, zones)
     cluster = cluster_as(nodes, np.arange(count))._replace(sleep=told)
     seen = seen_compiled(cluster, zones, workload, model, weights, now_s)
-    said = encode_where(nodes, workload, zones, cost, model, weights)
+    said = encode_where(nodes, workload, zones, cost, model, decision(*weights))
     for ours, theirs in zip(seen, said, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=SINGLE, atol=SINGLE)
 
@@ -183,7 +197,7 @@ def test_what_a_cap_does_is_the_same_compiled(seed: int) -> None:
 def test_every_where_rule_is_the_same_compiled(name: str, seed: int) -> None:
     nodes, workload, zones, model, weights = random_decision(seed)
     cost = placement_cost(nodes, workload, zones, model)
-    seen = encode_where(nodes, workload, zones, cost, model, weights)
+    seen = encode_where(nodes, workload, zones, cost, model, decision(*weights))
     (where,) = rules("run-now", name).where
     plain = WHERE_RULES[name]
     off = SINGLE if name == "topsis" else DOUBLE  # the one that sums: numpy in another order
@@ -254,7 +268,7 @@ def zone_means(world: World, view: View, begin_s: float, end_s: float) -> ZoneMe
             (grids.forecast_carbon_g_per_kwh[own], grids.forecast_price_per_mwh[own])
         ):
             found[signal, place] = (np.diff(cuts) * values).sum() / (end_s - begin_s)
-    return ZoneMeans(np.array(found))
+    return ZoneMeans(np.concatenate([found, found]))
 
 
 def live(world: World, view: View, rows: Rows, job: int, now_s: float, where: str) -> Appraisal:
@@ -269,7 +283,7 @@ def live(world: World, view: View, rows: Rows, job: int, now_s: float, where: st
     )
     guard = Guard(rule(where), rule(where), budget_s=60.0, monotonic=lambda: 0.0, count=print)
     means = zone_means(world, view, now_s, now_s + workload.runtime_s)  # type: ignore[operator]  # it was told
-    return appraise(view, rows, workload, means, assumptions, guard, world.weights)
+    return appraise(view, rows, workload, means, assumptions, guard, decision(*world.weights))
 
 
 def random_world(seed: int, jobs: int, nodes: int = 6) -> World:
@@ -326,7 +340,7 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
     workload = workload_columns_of(7, jobs, nothing_recorded(jobs, cluster, terms, False), terms)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        worker = NewWorker(workload, Data(0.0, 0), now_s, NOWHERE)
+        worker = NewWorker(workload, Data(0.0, 0), now_s, np.inf, NOWHERE)
         seen = cluster, np.arange(rows.size), table, terms, rules("run-now", where)
         scored = score_nodes(*seen, worker)
         preferred = score_nodes(*seen, worker._replace(planned_zone=1))
