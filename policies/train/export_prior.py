@@ -245,9 +245,9 @@ def sample(head: Head) -> dict[str, Any]:
     if head is WHERE:
         answer = weighted_cost(candidates, context)
     elif head is WHEN:
-        answer = planned_window(SlotColumns(*columns[: len(SlotColumns._fields)])).astype(
-            np.float32
-        )
+        answer = planned_window(
+            SlotColumns._make([*columns[:8], np.zeros_like(columns[0])])
+        ).astype(np.float32)
     else:
         answer = (1.0 - columns[POWER_CAP_FEATURES.index("power_cap")]).astype(np.float32)
     return {

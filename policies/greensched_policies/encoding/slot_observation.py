@@ -33,7 +33,7 @@ SLOT_FEATURES = (
     "carbon_over_run",  # relative
     "price_at_start",  # relative to the mean of its magnitude
     "price_over_run",  # relative to the mean of its magnitude
-    "weighted_over_run",  # money and carbon over the run, relative to the mean of its magnitude
+    "weighted_over_run",  # money, carbon and time of the run, relative to the mean magnitude
     "busiest_over_run",  # highest share of the zone's cores that run or are planned; 1 is full
     "slack_used",  # the wait, as a share of the time that the run does not need before its deadline
     "deadline_margin",  # how surely the run ends in time: −1 is late, 1 is safe
@@ -71,7 +71,7 @@ def encode_when(slots: SlotColumns, asked: DecisionToMake, day: ComingDay) -> Sl
     values[:, 0], values[:, 1] = slots.wait_s, slots.runtime_s
     values[:, 2], values[:, 3] = slots.carbon_at_start, slots.carbon_over_run
     values[:, 4], values[:, 5] = slots.price_at_start, slots.price_over_run
-    values[:, 6] = slots.weighted_over_run
+    values[:, 6] = slots.weighted_over_run + slots.completion
     make_relative(values)
     features = np.empty((batch, len(SLOT_FEATURES), count), dtype=np.float32)
     features[:, :_RELATIVE] = values

@@ -20,9 +20,10 @@ class SlotColumns(NamedTuple):
     carbon_over_run: Floats  # g/kWh, mean over the expected run
     price_at_start: Floats  # per MWh
     price_over_run: Floats  # per MWh, mean over the expected run
-    weighted_over_run: Floats  # money and carbon over the run, relative, weighted; lower is better
+    weighted_over_run: Floats  # money and carbon of the run, relative, weighted; lower is better
     # Highest share of the zone's cores that run or are planned, or of its GPUs times FULL.
     busiest_over_run: Floats
+    completion: Floats  # the time from now until the end, relative, weighted by performance
 
 
 # Percentile of the values at the candidate starts; GAIA's artifact takes it for Ecovisor.

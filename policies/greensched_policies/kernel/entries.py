@@ -37,6 +37,7 @@ from greensched_policies.kernel.seeing_nodes import (
 from greensched_policies.kernel.seeing_nodes import see_nodes as _see_nodes
 from greensched_policies.kernel.starts import (
     NO_TRANSFER,
+    SLOT_COLUMNS,
     PendingWork,
     Plan,
     complete_slots,
@@ -103,23 +104,26 @@ def plan_starts(integers_at: Any, numbers_at: Any) -> None:
 
 def see_slots(integers_at: Any, numbers_at: Any) -> None:
     """Write what a `when` rule sees of the next slots: see `starts.watch_slots`."""
-    whole, numbers = carray(integers_at, (at.RAW_AT + 1,)), carray(numbers_at, (8,))
+    whole, numbers = (
+        carray(integers_at, (at.RAW_AT + 1,)),
+        carray(numbers_at, (at.TIME_WEIGHT + 1,)),
+    )
     zones, count = whole[at.ZONES], whole[at.SLOTS_SEEN]
-    runtime_s = carray(_floats(whole[at.RUNTIME_AT]), (zones,))
-    columns = carray(_floats(whole[at.COLUMNS_AT]), (8, zones, count))
+    runs = carray(_floats(whole[at.RUNS_AT]), (2, zones))
+    columns = carray(_floats(whole[at.COLUMNS_AT]), (SLOT_COLUMNS, zones, count))
     raw = carray(_floats(whole[at.RAW_AT]), (2, zones, count))
     basis = _basis(whole, numbers)
     work = PendingWork(
-        basis.now_s, runtime_s, numbers[at.CORES], numbers[at.GPUS_REQUESTED],
-        numbers[at.MEMORY_REQUESTED], ALL_ROOM,
+        basis.now_s, runs[0], numbers[at.CORES], numbers[at.GPUS_REQUESTED],
+        numbers[at.MEMORY_REQUESTED], ALL_ROOM, runs[0] * runs[1],
     )  # fmt: skip
     has_gaps = watch_slots(basis.grid, basis.plan, basis.slot_s, work, NO_TRANSFER, columns)
     for zone in range(zones):
         for place in range(count):
             raw[0, zone, place] = columns[3, zone, place]
             raw[1, zone, place] = columns[5, zone, place]
-    weights = Weights(numbers[at.COST_WEIGHT], numbers[at.CARBON_WEIGHT], 0.0)
-    complete_slots(runtime_s, basis.slot_s, weights, has_gaps, columns)
+    weights = Weights(numbers[at.COST_WEIGHT], numbers[at.CARBON_WEIGHT], numbers[at.TIME_WEIGHT])
+    complete_slots(work, basis.slot_s, weights, has_gaps, columns)
 
 
 def planned_slots(integers_at: Any, numbers_at: Any) -> None:

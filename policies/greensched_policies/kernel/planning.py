@@ -15,6 +15,7 @@ from greensched_policies.kernel.rules import ask, cost_by
 from greensched_policies.kernel.starts import (
     NO_TRANSFER,
     SEEN,
+    SLOT_COLUMNS,
     PendingWork,
     Plan,
     as_slots,
@@ -86,7 +87,7 @@ def plan_starts(basis: Basis, many: Many, order: Integers, ask_at: int, found: F
             found[rows.WHY, place] = STAYS
             continue
         count = starts_of(basis, many, place)
-        columns, zones = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
+        columns, zones = np.empty((SLOT_COLUMNS, 1, count)), np.empty(count, np.int64)
         has_carbon = see(basis, many, place, pending_work_of(basis, many, place), columns, zones)
         cost = np.zeros(count)
         if count > 1 and rule == NO_RULE:
@@ -118,27 +119,39 @@ def pending_work_of(basis: Basis, many: Many, place: int) -> PendingWork:
     memory_bytes = many.asked[rows.MEMORY_BYTES, place]
     most = most_later(many.asked[rows.NODE_SHARE, place], basis.busy_share)
     later = LaterRoom(many.asked[rows.LATEST_S, place], many.asked[rows.SPARE_S, place], most)
-    return PendingWork(basis.now_s, many.runtime_s[place], cores, gpus, memory_bytes, later)
+    runtime_s = many.runtime_s[place]
+    run_j = many.power_w[place] * runtime_s
+    return PendingWork(basis.now_s, runtime_s, cores, gpus, memory_bytes, later, run_j)
+
+
+@inlined
+def weights_of(many: Many, place: int) -> Weights:
+    """Return the weights of a workload."""
+    asked = many.asked
+    return Weights(
+        asked[rows.BY_PRICE, place], asked[rows.BY_CARBON, place], asked[rows.BY_TIME, place]
+    )
 
 
 @fast
 def with_all_room(work: PendingWork) -> PendingWork:
     """Return a workload whose later starts may take all room too."""
     return PendingWork(
-        work.now_s, work.runtime_s, work.cpu_cores, work.gpus, work.memory_bytes, ALL_ROOM
-    )
+        work.now_s, work.runtime_s, work.cpu_cores, work.gpus, work.memory_bytes, ALL_ROOM,
+        work.run_j,
+    )  # fmt: skip
 
 
 @fast
 def see(
     basis: Basis, many: Many, place: int, work: PendingWork, columns: Floats, zones: Integers
 ) -> bool:
-    """Fill in the candidate starts of a workload, [8,1,S], and the best zone of each, [S].
+    """Fill in the candidate starts of a workload, [9,1,S], and the best zone of each, [S].
 
     Return whether any carbon is forecast.
     """
     count, slot_s = zones.size, basis.slot_s
-    weights = Weights(many.asked[rows.BY_PRICE, place], many.asked[rows.BY_CARBON, place], 0.0)
+    weights = weights_of(many, place)
     seen = np.empty((SEEN, work.runtime_s.size, count))
     room = np.empty((2, count + most_slots(work.runtime_s, slot_s)))
     has_carbon = True
@@ -146,7 +159,7 @@ def see(
         has_carbon = _is_any_known(seen[1])
         fill_all_gaps(seen)
     choose_zones(basis.grid, work, slot_s, weights, seen, room, zones)
-    take_best(work.runtime_s, slot_s, seen, zones, columns)
+    take_best(work.runtime_s, slot_s, weights.performance, seen, zones, columns)
     return has_carbon
 
 
@@ -238,7 +251,7 @@ def take(
 ) -> None:
     """Choose the start of a workload by the costs, [S], note it, and keep its room in the plan.
 
-    `seen` are the candidate starts, [8,1,S], the best zone of each, and whether carbon is known.
+    `seen` are the candidate starts, [9,1,S], the best zone of each, and whether carbon is known.
     """
     columns, zones, has_carbon = seen
     work, asked = pending_work_of(basis, many, place), many.asked
@@ -255,6 +268,7 @@ def take(
         asked[rows.LEAST_SAVING, place],
         asked[rows.LEAST_CHANGE, place],
         asked[rows.WAITS_FOR_ROOM, place] != 0.0,
+        weights_of(many, place),
     )
     slots = as_slots(columns)
     choice = choose(slots, zones, cost, terms)
@@ -270,7 +284,7 @@ def take_soonest(basis: Basis, many: Many, place: int, found: Floats) -> None:
     It is what waits for a node already. Where no node can take it, nothing is kept.
     """
     count = starts_of(basis, many, place)
-    columns, zones = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
+    columns, zones = np.empty((SLOT_COLUMNS, 1, count)), np.empty(count, np.int64)
     work = with_all_room(pending_work_of(basis, many, place))
     see(basis, many, place, work, columns, zones)
     slots = as_slots(columns)

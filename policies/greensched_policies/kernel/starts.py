@@ -14,15 +14,16 @@ from greensched_policies.encoding.slots import FULL, SlotColumns, with_overload
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.kernel.forecast_window import fill_gaps, watch_run
 from greensched_policies.kernel.later_room import LaterRoom, later_share
+from greensched_policies.kernel.weighing import cost_per_s, weigh
 from greensched_policies.library.functions import MOST_STARTS
 from greensched_policies.library.grid_table import GridTable
 
 NO_TRANSFER = np.zeros((2, 0))  # of data to any zone
-_LEAST_MAGNITUDE = 1e-30
 _LEAST_CAPACITY = 1e-9  # a zone that lost its capacity counts as full, without dividing by zero
 # What is seen of each zone and start, in the order of SlotColumns: carbon at the start and over the
 # run, price at the start and over the run, their weighted sum over the run, and the load.
 SEEN, _WEIGHTED, _BUSIEST = 6, 4, 5
+SLOT_COLUMNS = len(SlotColumns._fields)
 
 _with_overload = compiled(with_overload, inlined)
 
@@ -69,6 +70,10 @@ class HasNeeds(Protocol):
     def later(self) -> LaterRoom:
         """Return what later starts may take."""
 
+    @property
+    def run_j(self) -> Floats:
+        """Return the joules of the run in each zone, [Z]; [0]: not known."""
+
 
 class PendingWork(NamedTuple):
     """A workload, or the rest of one, that may start now or later."""
@@ -79,6 +84,7 @@ class PendingWork(NamedTuple):
     gpus: float
     memory_bytes: float
     later: LaterRoom
+    run_j: Floats  # [Z] joules of such a run; [0]: not known
 
 
 @inlined
@@ -89,10 +95,10 @@ def is_kept(plan: Plan) -> bool:
 
 @fast
 def as_slots(columns: Floats) -> SlotColumns:
-    """Return a table whose rows are the fields of SlotColumns, [8,…], as a rule takes it."""
+    """Return a table whose rows are the fields of SlotColumns, [9,…], as a rule takes it."""
     return SlotColumns(
-        columns[0], columns[1], columns[2], columns[3],
-        columns[4], columns[5], columns[6], columns[7],
+        columns[0], columns[1], columns[2], columns[3], columns[4],
+        columns[5], columns[6], columns[7], columns[8],
     )  # fmt: skip
 
 
@@ -172,8 +178,9 @@ def choose_zones(
     best: Integers,
 ) -> None:
     """Fill in the weighted sum in `seen`, and the best zone of each start, [S]."""
+    weigh(seen[1], seen[3], work.run_j, weights, seen[_WEIGHTED])
+    each_s = cost_per_s(weights.performance, work.runtime_s, slot_s, best.size)
     flat = seen.reshape((SEEN, seen[0].size))
-    weigh(flat, weights.carbon, weights.cost)
     spread = _spread(flat[_WEIGHTED], flat[_BUSIEST])
     least = room[0]
     for place in range(best.size):
@@ -181,8 +188,9 @@ def choose_zones(
     for zone in range(work.runtime_s.size):
         if not np.isinf(work.runtime_s[zone]):
             weighted, busiest = seen[_WEIGHTED, zone], seen[_BUSIEST, zone]
+            slow = each_s * work.runtime_s[zone]
             for place in range(min(best.size, starts_known(grid, zone, work.now_s, slot_s))):
-                cost = _with_overload(weighted[place], busiest[place], spread)
+                cost = _with_overload(weighted[place] + slow, busiest[place], spread)
                 is_better = cost < least[place]
                 best[place] = zone if is_better else best[place]
                 least[place] = cost if is_better else least[place]
@@ -197,12 +205,19 @@ def starts_known(grid: GridTable, zone: int, now_s: float, slot_s: float) -> int
 
 @borrowing
 def take_best(
-    runtime_s: Floats, slot_s: float, seen: Floats, best: Integers, columns: Floats
+    runtime_s: Floats,
+    slot_s: float,
+    performance: float,
+    seen: Floats,
+    best: Integers,
+    columns: Floats,
 ) -> None:
-    """Fill in the fields of SlotColumns, [8,1,S], from the best zones."""
-    waits_s, runtimes_s = columns[0, 0], columns[1, 0]
+    """Fill in the fields of SlotColumns, [9,1,S], from the best zones."""
+    waits_s, runtimes_s, ends = columns[0, 0], columns[1, 0], columns[SLOT_COLUMNS - 1, 0]
+    each_s = cost_per_s(performance, runtime_s, slot_s, best.size)
     for place in range(best.size):
         waits_s[place], runtimes_s[place] = place * slot_s, runtime_s[np.uintp(best[place])]
+        ends[place] = each_s * (waits_s[place] + runtimes_s[place])
     for kind in range(SEEN):
         column, of_zones = columns[2 + kind, 0], seen[kind]
         for place in range(best.size):
@@ -218,7 +233,7 @@ def watch_slots(
     surcharge: Floats,
     columns: Floats,
 ) -> bool:
-    """Fill in forecast and load of the next slots, a row for each zone, in `columns`, [8,Z,S].
+    """Fill in forecast and load of the next slots, a row for each zone, in `columns`, [9,Z,S].
 
     Carbon, price and load "over the run" are those over the slot. Return whether data is missing.
     """
@@ -226,24 +241,31 @@ def watch_slots(
     in_slot_s = np.where(np.isinf(work.runtime_s), np.inf, slot_s)
     room = np.empty((2, count + most_slots(in_slot_s, slot_s)))
     in_slot = PendingWork(
-        work.now_s, in_slot_s, work.cpu_cores, work.gpus, work.memory_bytes, work.later
+        work.now_s, in_slot_s, work.cpu_cores, work.gpus, work.memory_bytes, work.later, work.run_j
     )
     return watch(grid, plan, slot_s, in_slot, surcharge, columns[2:], room)
 
 
 @fast
 def complete_slots(
-    runtime_s: Floats, slot_s: float, weights: Weights, has_gaps: bool, columns: Floats
+    work: HasNeeds, slot_s: float, weights: Weights, has_gaps: bool, columns: Floats
 ) -> None:
-    """Fill in all other fields of SlotColumns, [8,Z,S], and means where data is missing."""
+    """Fill in all other fields of SlotColumns, [9,Z,S], and means where data is missing.
+
+    The time until the end is that until the slot's end: slow nodes need more slots.
+    """
     zones, count = columns.shape[1], columns.shape[2]
     if has_gaps:
         fill_all_gaps(columns[2:])
-    weigh(columns[2:].reshape((SEEN, zones * count)), weights.carbon, weights.cost)
+    runtime_s, seen = work.runtime_s, columns[2:]
+    watts = work.run_j / runtime_s[: work.run_j.size]
+    weigh(seen[1], seen[3], watts, weights, seen[_WEIGHTED])
+    each_s = cost_per_s(weights.performance, np.full(1, slot_s), slot_s, count)
     for zone in range(zones):
         columns[1, zone] = runtime_s[zone]
         for place in range(count):
             columns[0, zone, place] = place * slot_s
+            columns[SLOT_COLUMNS - 1, zone, place] = each_s * (place + 1.0) * slot_s
 
 
 @inlined
@@ -331,34 +353,6 @@ def slots_of(begin_s: float, end_s: float, slot_s: float, slots: int) -> tuple[i
     first = min(int(begin_s // slot_s), slots - 1)
     last = min(int(np.ceil(end_s / slot_s)), slots)
     return first, max(last, first + 1)
-
-
-@borrowing
-def weigh(seen: Floats, by_carbon: float, by_price: float) -> None:
-    """Fill in the weighted sum of carbon and price over the run in `seen`, [6,Z·S].
-
-    Carbon and price are first divided by their mean magnitudes.
-    """
-    carbon, price, weighted = seen[1], seen[3], seen[_WEIGHTED]
-    by_carbon /= max(_mean_magnitude(carbon), _LEAST_MAGNITUDE)
-    by_price /= max(_mean_magnitude(price), _LEAST_MAGNITUDE)
-    for place in range(weighted.size):
-        weighted[place] = by_carbon * carbon[place] + by_price * price[place]
-
-
-@inlined
-def _mean_magnitude(values: Floats) -> float:
-    """Return the mean magnitude; four independent sums let additions run in parallel."""
-    one, two, three, four = 0.0, 0.0, 0.0, 0.0
-    whole = values.size - values.size % 4
-    for place in range(0, whole, 4):
-        one += abs(values[place])
-        two += abs(values[place + 1])
-        three += abs(values[place + 2])
-        four += abs(values[place + 3])
-    for place in range(whole, values.size):
-        one += abs(values[place])
-    return (one + two + three + four) / values.size
 
 
 @inlined

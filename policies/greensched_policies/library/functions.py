@@ -35,10 +35,10 @@ NOW_S, SLOT_S, BUSY_SHARE = range(3)  # numbers
 # rule, in the order of the decisions. Results: [FOUND,N], and the plan has their room.
 COUNT, DECISIONS, ASK_AT, ASKED_AT, IN_ZONES_AT, ORDER_AT, FOUND_AT = range(SHARED, SHARED + 7)
 (
-    LATEST_S, CPU_CORES, GPUS, BY_CARBON, BY_PRICE, PRICE_PER_G, AT_ARRIVAL_G, KEPT_S, LEAST_SAVING,
-    LEAST_CHANGE, WAITS_FOR_ROOM, MEMORY_BYTES, STAYS_IN, STAYS_FROM_S, SEEKS_ROOM,
+    LATEST_S, CPU_CORES, GPUS, BY_CARBON, BY_PRICE, BY_TIME, PRICE_PER_G, AT_ARRIVAL_G, KEPT_S,
+    LEAST_SAVING, LEAST_CHANGE, WAITS_FOR_ROOM, MEMORY_BYTES, STAYS_IN, STAYS_FROM_S, SEEKS_ROOM,
     SPARE_S, NODE_SHARE, MAY_MOVE, ASKED,
-) = range(19)  # fmt: skip
+) = range(20)  # fmt: skip
 NO_ZONE_YET = -1  # STAYS_IN of work that is planned anew
 (
     PLACE, WHY, EXPECTED, ZONE, ZONE_NOW, ZONE_EXPECTED, SAVING, LACKS_ROOM, HAS_ROOM,
@@ -47,13 +47,14 @@ NO_ZONE_YET = -1  # STAYS_IN of work that is planned anew
 NO_RULE = -1
 QUEUED = -2  # in place of a rule: it starts as soon as there is room, whatever that costs
 # What asks a policy outside the library: workload, S starts, the address of the fields of
-# SlotColumns, [8,S], and that of the result, [S] costs.
+# SlotColumns, [9,S], and that of the result, [S] costs.
 Ask = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
-# What see_slots takes then: S slots; [Z] runtimes. Results: [8,Z,S] the fields of SlotColumns, a
-# row for each zone, and [2,Z,S] carbon and price, NaN where data is missing.
-SLOTS_SEEN, RUNTIME_AT, COLUMNS_AT, RAW_AT = range(SHARED, SHARED + 4)
-CORES, GPUS_REQUESTED, MEMORY_REQUESTED, CARBON_WEIGHT, COST_WEIGHT = range(3, 8)  # numbers
+# What see_slots takes then: S slots; [2,Z] runtimes and watts. Results: [9,Z,S] the fields of
+# SlotColumns, a row for each zone, and [2,Z,S] carbon and price, NaN where data is missing.
+SLOTS_SEEN, RUNS_AT, COLUMNS_AT, RAW_AT = range(SHARED, SHARED + 4)
+# numbers
+CORES, GPUS_REQUESTED, MEMORY_REQUESTED, COST_WEIGHT, CARBON_WEIGHT, TIME_WEIGHT = range(3, 9)
 
 # What planned_slots takes: S slots, and whether work runs already; [S] the cost of each slot.
 # Results: [S] whether it runs in each, and [1] their cost.

@@ -71,20 +71,21 @@ def see_slots(
     outlook: Outlook,
     plan: CorePlan,
     now_s: float,
-    runtime_s: Floats,
+    by_zone: Floats,
     needs: tuple[float, float, float],
     weights: Weights,
     count: int,
 ) -> tuple[SlotColumns, Floats]:
     """Return what a when rule sees of the next slots, and carbon and price, [2,Z,count].
 
-    There is a row for each zone. Only the second has NaN where data is missing. `needs` are the
-    cores, GPUs and memory of the workload.
+    `by_zone`, [2,Z], are runtimes and watts, `needs` the cores, GPUs and memory of the workload.
+    There is a row for each zone. Only the second has NaN where data is missing.
     """
+    assert by_zone.shape == (2, outlook.zones)
     columns, raw = np.empty((_FIELDS, outlook.zones, count)), np.empty((2, outlook.zones, count))
     integers, numbers, _kept = _basis(outlook, plan, now_s)
-    integers += [count, *map(address_of, (runtime_s, columns, raw))]
-    call("see_slots", integers, [*numbers, *needs, weights.carbon, weights.cost])
+    integers += [count, *map(address_of, (by_zone, columns, raw))]
+    call("see_slots", integers, [*numbers, *needs, *weights])
     return SlotColumns._make(columns), raw
 
 

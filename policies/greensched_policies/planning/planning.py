@@ -266,10 +266,10 @@ def _numbers(request: StartRequest, begin_s: float) -> tuple[float, ...]:
     )  # fmt: skip
     return (
         request.latest_s - begin_s, request.cpu_cores, request.gpus, weights.carbon, weights.cost,
-        limit.price_per_g, limit.at_arrival_g, math.nan if kept_s is None else kept_s - begin_s,
-        saving, change, float(request.waits_for_room), request.memory_bytes,
-        NO_ZONE_YET, 0.0, 0.0, math.nan if request.spare_s is None else request.spare_s,
-        request.node_share, 0.0,
+        weights.performance, limit.price_per_g, limit.at_arrival_g,
+        math.nan if kept_s is None else kept_s - begin_s, saving, change,
+        float(request.waits_for_room), request.memory_bytes, NO_ZONE_YET, 0.0, 0.0,
+        math.nan if request.spare_s is None else request.spare_s, request.node_share, 0.0,
     )  # fmt: skip
 
 

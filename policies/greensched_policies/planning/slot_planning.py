@@ -101,7 +101,8 @@ def plan_slots(
     if not zones:
         return None
     needs, count = (work.cpu_cores, work.gpus, work.memory_bytes), int(counts.max())
-    slots, raw = see_slots(outlook, plan, now_s, work.runtime_s, needs, work.weights, count)
+    by_zone = np.array([work.runtime_s, work.power_w])
+    slots, raw = see_slots(outlook, plan, now_s, by_zone, needs, work.weights, count)
     first, cost = _first(work, now_s, outlook.slot_s), work.when(slots)
     views = [
         _View(

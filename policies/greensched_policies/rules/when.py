@@ -42,11 +42,13 @@ def lowest_window(slots: SlotColumns) -> Floats:
 
 
 def cheapest_window(slots: SlotColumns) -> Floats:
-    """Return the weighted relative cost of the run from each start, [B,S]: of money and carbon.
+    """Return the weighted relative cost of the run from each start, [B,S].
+
+    It is that of money, carbon, and the time until the run ends.
 
     Source: this project's reward.
     """
-    return slots.weighted_over_run.copy()
+    return slots.weighted_over_run + slots.completion
 
 
 def planned_window(slots: SlotColumns) -> Floats:
@@ -57,7 +59,7 @@ def planned_window(slots: SlotColumns) -> Floats:
 
     Source: this project.
     """
-    weighted = slots.weighted_over_run
+    weighted = slots.weighted_over_run + slots.completion
     return with_overload(weighted, slots.busiest_over_run, spread_of(weighted))
 
 

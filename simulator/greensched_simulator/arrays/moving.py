@@ -78,7 +78,8 @@ def transfer_surcharges(links: Floats, data: Data, run_j: Floats) -> Floats:
     """Return how a data transfer to each zone raises carbon and price over a run there, [2,Z].
 
     The first row is a factor of the carbon, the second is added to the price. Both spread the
-    transfer over the `run_j` joules expected of a run, [Z]. No columns without data to transfer.
+    transfer over the `run_j` joules expected of a run, [Z]; less than one counts as one. No columns
+    without data to transfer.
     """
     if links.shape[1] == 0:
         nothing: Floats = links[0]  # has no columns; saves making an array
@@ -89,7 +90,8 @@ def transfer_surcharges(links: Floats, data: Data, run_j: Floats) -> Floats:
     for zone in range(run_j.size):
         surcharge[0, zone], surcharge[1, zone] = 1.0, 0.0
         if data.zone != zone and run_j[zone] > 0.0:
-            surcharge[0, zone] += data.size_bytes * links[J_PER_BYTE, data.zone, zone] / run_j[zone]
+            spread_j = max(run_j[zone], 1.0)  # dividing by almost nothing would overflow
+            surcharge[0, zone] += data.size_bytes * links[J_PER_BYTE, data.zone, zone] / spread_j
             money = data.size_bytes * links[PRICE_PER_BYTE, data.zone, zone]
-            surcharge[1, zone] = money / (run_j[zone] / JOULES_PER_MWH)
+            surcharge[1, zone] = money / (spread_j / JOULES_PER_MWH)
     return surcharge

@@ -50,7 +50,7 @@ def _best_node(episode: Any) -> int:
 
 @fast
 def _columns_of(table: Floats, count: int) -> SlotColumns:
-    """Return the first `count` starts of a table [8,S] as a when rule takes them, [1,count]."""
+    """Return the first `count` starts of a table [9,S] as a when rule takes them, [1,count]."""
     return as_slots(table[:, :count].copy().reshape((table.shape[0], 1, count)))
 
 

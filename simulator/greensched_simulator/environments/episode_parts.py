@@ -47,7 +47,7 @@ class Shown(NamedTuple):
 class Starts(NamedTuple):
     """The candidate starts as rules see them."""
 
-    columns: Floats  # [8,S] the fields of SlotColumns
+    columns: Floats  # [9,S] the fields of SlotColumns
     zone: Integers  # [S] the best zone of each
 
 

@@ -52,7 +52,7 @@ def observe_starts(episode: Any, job: int, now_s: float, count: int) -> None:
     table[2, :count], table[3, :count] = columns.carbon_at_start[0], columns.carbon_over_run[0]
     table[4, :count], table[5, :count] = columns.price_at_start[0], columns.price_over_run[0]
     table[6, :count] = columns.weighted_over_run[0]
-    table[7, :count] = columns.busiest_over_run[0]
+    table[7, :count], table[8, :count] = columns.busiest_over_run[0], columns.completion[0]
     episode.starts.zone[:count] = zone
     workload = workload_columns_of(job, run.jobs, run.recorded, run.terms)
     left_s = run.jobs.deadline_s[job] - now_s

@@ -11,6 +11,7 @@ from greensched_policies.billing.accounting import total_bill
 from greensched_policies.costs.capping import POWER_CAPS, CapColumns
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.reward import Shares, penalty_of, reward_of, shares_of
+from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.library.functions import MOST_STARTS
 from greensched_policies.library.grid_table import GridTable
 from greensched_policies.rules.catalogue import MAY_REJECT
@@ -153,7 +154,6 @@ def new_parts(ready: Prepared, shown: Shown) -> Parts:
     world, jobs, count = ready.world, ready.jobs, ready.jobs.arrival_s.size
     shown.asked[:] = OVER, NOWHERE, 0, NOWHERE, 0, NOWHERE, NOWHERE, NOWHERE
     shown.reward[:] = 0.0
-    most_starts = shown.slots.shape[2]
     cluster = idle_cluster(
         world.nodes, ready.node_table, jobs.gpus, ready.sleep.copy(),
         capped=ready.is_capped, only_node_0=ready.policy.placing.only_node_0,
@@ -171,7 +171,7 @@ def new_parts(ready: Prepared, shown: Shown) -> Parts:
             outages=world.outages,
         ),
         recorded=_nothing_in(ready, cluster),
-        starts=Starts(np.zeros((8, most_starts)), np.zeros(most_starts, np.int64)),
+        starts=_no_starts(shown.slots.shape[2]),
         power_caps=np.ones((len(CapColumns._fields), POWER_CAPS.size)),
         accounts=Accounts(
             ready.true_grid,
@@ -188,6 +188,10 @@ def new_parts(ready: Prepared, shown: Shown) -> Parts:
         asks_where="where" in ready.heads,
         most_nodes=ready.most_nodes,
     )
+
+
+def _no_starts(most: int) -> Starts:
+    return Starts(np.zeros((len(SlotColumns._fields), most)), np.zeros(most, np.int64))
 
 
 def _nothing_in(ready: Prepared, cluster: ClusterState) -> Recorded:

@@ -222,6 +222,7 @@ def _started(name: str, arrival: Integers, expected: int, wait: int, carbon: Car
         price_over_run=nothing,
         weighted_over_run=run,
         busiest_over_run=0.0 * nothing,
+        completion=0.0 * nothing,
     )
     cost = WHEN_RULES[name](slots)
     chosen: Integers = starts[np.arange(arrival.size), np.argmin(cost, axis=1)]

@@ -244,6 +244,7 @@ def _chosen(rule: str, starts: Integers, length: Integers, forecast: Floats) -> 
             price_over_run=nothing,
             weighted_over_run=run,
             busiest_over_run=0.0 * nothing,
+            completion=0.0 * nothing,
         )
     )
     found: Integers = np.take_along_axis(starts, np.argmin(cost, axis=1)[:, None], axis=1)[:, 0]

@@ -56,6 +56,7 @@ def hold_table(
     asked = np.empty((rows.ASKED, latest_s.size))
     asked[rows.LATEST_S], asked[rows.CPU_CORES], asked[rows.GPUS] = latest_s, cores, gpus
     asked[rows.BY_CARBON], asked[rows.BY_PRICE] = policy.weights.carbon, policy.weights.cost
+    asked[rows.BY_TIME] = policy.weights.performance
     asked[rows.PRICE_PER_G], asked[rows.AT_ARRIVAL_G] = policy.carbon_price_per_g, np.inf
     asked[rows.KEPT_S], asked[rows.LEAST_SAVING] = np.nan, policy.least_saving
     asked[rows.LEAST_CHANGE] = Thresholds().least_change

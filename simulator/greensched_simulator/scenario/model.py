@@ -326,7 +326,7 @@ class ScenarioWeights(ScenarioPart):
 
     cost: float = Field(default=1.0, ge=0, le=1e6, description="Weight of money.")
     carbon: float = Field(default=1.0, ge=0, le=1e6, description="Weight of carbon.")
-    performance: float = Field(default=0.1, ge=0, le=1e6, description="Weight of runtime.")
+    performance: float = Field(default=0.1, ge=0, le=1e6, description="Weight of time to the end.")
 
 
 class Assumptions(ScenarioPart):

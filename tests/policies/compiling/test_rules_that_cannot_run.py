@@ -10,7 +10,7 @@ from greensched_core.errors import BadInput
 from greensched_policies.compiling.compiled import TRIED, callee
 from greensched_policies.encoding.slots import SlotColumns
 
-ONE = SlotColumns._make([np.ones(TRIED)] * 8)
+ONE = SlotColumns._make([np.ones(TRIED)] * 9)
 
 
 def as_it_is(slots: SlotColumns) -> Any:

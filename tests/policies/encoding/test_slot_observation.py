@@ -32,7 +32,17 @@ def seen(slots: SlotColumns, left_s: float, day: tuple[float, float]) -> dict[st
 
 def hourly(carbon: list[float], price: list[float], runtime_s: list[float]) -> SlotColumns:
     wait_s = np.arange(len(carbon)) * HOUR_S
-    columns = [wait_s, runtime_s, carbon, carbon, price, price, carbon, [0.0] * len(carbon)]
+    columns = [
+        wait_s,
+        runtime_s,
+        carbon,
+        carbon,
+        price,
+        price,
+        carbon,
+        [0.0] * len(carbon),
+        [0.0] * len(carbon),
+    ]
     return SlotColumns(*(np.array([each], float) for each in columns))
 
 

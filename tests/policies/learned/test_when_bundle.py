@@ -42,13 +42,14 @@ Array = npt.NDArray[np.float32]
 def starts(seed: int, batch: int = 1, count: int = 9) -> SlotColumns:
     """Return starts whose costs cross zero, of which some have room."""
     dice = np.random.default_rng(seed)
-    columns = dice.uniform(0.0, 2.0, (8, batch, count))
+    columns = dice.uniform(0.0, 2.0, (9, batch, count))
     columns[6] -= 1.0
     return SlotColumns(*columns)
 
 
 def encoded(seen: Array) -> SlotColumns:
-    return SlotColumns(*seen.astype(np.float64).transpose((2, 0, 1))[:8])
+    own = seen.astype(np.float64).transpose((2, 0, 1))[:8]
+    return SlotColumns._make([*own, np.zeros_like(own[0])])
 
 
 @pytest.fixture
@@ -96,7 +97,9 @@ def test_the_head_tells_room_from_none_where_the_rule_does(
     busiest: list[float], chosen: int
 ) -> None:
     slots = starts(1, 1, 3)._replace(
-        weighted_over_run=np.array([[1.0, 1.0001, 1.2]]), busiest_over_run=np.array([busiest])
+        weighted_over_run=np.array([[1.0, 1.0001, 1.2]]),
+        busiest_over_run=np.array([busiest]),
+        completion=np.zeros((1, 3)),
     )
     head = when_policy(PRIOR.when, ASKED, DAY)
     assert head(slots).argmin() == planned_window(slots).argmin() == chosen

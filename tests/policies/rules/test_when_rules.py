@@ -57,7 +57,7 @@ def test_each_workload_has_a_threshold_of_its_own() -> None:
 @pytest.mark.parametrize("shape", [(1, 1), (3, 9)])
 def test_a_rule_gives_each_start_a_finite_cost(name: str, shape: tuple[int, int]) -> None:
     dice = np.random.default_rng(7)
-    cost = WHEN_RULES[name](SlotColumns._make(dice.uniform(0.5, 2.0, (8, *shape))))
+    cost = WHEN_RULES[name](SlotColumns._make(dice.uniform(0.5, 2.0, (9, *shape))))
     assert cost.shape == shape
     assert cost.dtype == np.float64
     assert np.isfinite(cost).all()

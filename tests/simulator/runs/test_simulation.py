@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
+from greensched_policies.encoding.weights import Weights
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.runs.looking_ahead import forecast_of
 from greensched_simulator.runs.schedule import Schedule
@@ -15,6 +16,7 @@ from greensched_simulator.world.world import World
 HOUR = 3600.0
 QUARTER = 900.0
 NOW = policy_named("run-now+spread")
+TIME_IS_FREE = Weights(1.0, 1.0, 0.0)
 LOWEST = policy_named("lowest-window+spread")
 # The first hour is dirty, the second clean, the third in between, the fourth the cleanest.
 HOURS = [(0.0, 400.0, 50.0), (HOUR, 100.0, 50.0), (2 * HOUR, 300.0, 50.0), (3 * HOUR, 90.0, 50.0),
@@ -82,9 +84,23 @@ def test_a_job_with_slack_starts_when_the_rule_likes_best(
     when: str, arrival_s: float, start_s: float
 ) -> None:
     job = {"arrival_s": arrival_s, "deadline_s": arrival_s + 4 * HOUR}
-    world = make_world([job], grids=[HOURS])
+    world = make_world([job], grids=[HOURS], weights=TIME_IS_FREE)
     ran = simulate(world, policy_named(when))
     assert (ran.planned_s[0], ran.start_s[0]) == (start_s, start_s)
+
+
+@pytest.mark.parametrize(
+    ("performance", "start_s"),
+    [
+        pytest.param(0.0, 3 * HOUR, id="the-cleanest-hour"),
+        pytest.param(1.0, HOUR, id="one-sooner-that-is-cleaner-than-now"),
+        pytest.param(9.0, 0.0, id="now"),
+    ],
+)
+def test_the_more_time_counts_the_sooner_work_starts(performance: float, start_s: float) -> None:
+    world = make_world([{"deadline_s": 4 * HOUR}], grids=[HOURS])
+    world = world._replace(weights=Weights(0.0, 1.0, performance))
+    assert starts_s(world, policy_named("planned-window")) == [start_s]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +134,7 @@ def test_what_was_put_off_waits_where_there_is_no_room_then() -> None:
 
 def test_a_plan_keeps_jobs_off_an_hour_that_is_full() -> None:
     job = {"cpu_cores": 6.0, "deadline_s": 4 * HOUR}
-    world = make_world([job, job], grids=[HOURS])
+    world = make_world([job, job], grids=[HOURS], weights=TIME_IS_FREE)
     assert starts_s(world, policy_named("planned-window")) == [3 * HOUR, HOUR]
 
 

@@ -11,7 +11,7 @@ from greensched_policies.costs.scaling import scaled_plan, useful_workers
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.kernel.later_room import ALL_ROOM
 from greensched_policies.kernel.starts import (
-    SEEN,
+    SLOT_COLUMNS,
     Plan,
     as_slots,
     complete_slots,
@@ -164,9 +164,9 @@ def columns_by_zone(
 ) -> SlotColumns:
     """Return what a when rule sees of the next slots, a row for each zone, [Z,S]."""
     surcharge = transfer_surcharges(terms.links, work.data, work.run_j)
-    columns = np.empty((2 + SEEN, work.runtime_s.size, count))
+    columns = np.empty((SLOT_COLUMNS, work.runtime_s.size, count))
     has_gaps = watch_slots(grid, plan, terms.slot_s, work, surcharge, columns)
-    complete_slots(work.runtime_s, terms.slot_s, terms.weights, has_gaps, columns)
+    complete_slots(work, terms.slot_s, terms.weights, has_gaps, columns)
     return as_slots(columns)
 
 

@@ -16,7 +16,7 @@ from greensched_policies.kernel.planning import (
     take,
     take_soonest,
 )
-from greensched_policies.kernel.starts import SEEN, as_slots
+from greensched_policies.kernel.starts import SLOT_COLUMNS, as_slots
 from greensched_policies.library import functions as rows
 from greensched_policies.planning import held_start, quiet_spans
 from greensched_simulator.arrays.heaps import job_at, push, restore, size_of
@@ -202,7 +202,7 @@ def _choose(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
     """Choose the start of a job, and keep its room in the plan; return False if no node can."""
     basis, many = basis_of(begin_s, run, hold), many_of(run, hold)
     count = starts_of(basis, many, job)
-    columns, zones = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
+    columns, zones = np.empty((SLOT_COLUMNS, 1, count)), np.empty(count, np.int64)
     has_carbon = see(basis, many, job, pending_work_of(basis, many, job), columns, zones)
     cost = run.rules.when[0](as_slots(columns))[0] if count > 1 else np.zeros(count)
     take(basis, many, job, (columns, zones, has_carbon), cost, hold.found)

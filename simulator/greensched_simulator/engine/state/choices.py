@@ -86,7 +86,7 @@ def compiled_rule(kind: str, name: str) -> tuple[Callable[..., Any]]:
     nodes_seen = features.transpose((0, 2, 1))  # neither C nor F order, as in the engine
     context = np.ones((decisions, len(CONTEXT_FEATURES)), single)
     samples: dict[str, tuple[Any, ...]] = {
-        "when": (SlotColumns._make([one] * 8),),
+        "when": (SlotColumns._make([one] * len(SlotColumns._fields)),),
         "where": (nodes_seen, context),
         "order": (QueueColumns._make([one] * 4),),
         "cap": (CapColumns._make([one] * 6),),

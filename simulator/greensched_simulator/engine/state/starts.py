@@ -10,6 +10,7 @@ from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.kernel.later_room import ALL_ROOM, LaterRoom
 from greensched_policies.kernel.starts import (
     SEEN,
+    SLOT_COLUMNS,
     Plan,
     as_slots,
     choose_zones,
@@ -85,10 +86,10 @@ def slot_columns(
     runtime_s, slot_s = work.runtime_s, terms.slot_s
     seen = np.empty((SEEN, runtime_s.size, count))
     room = np.empty((2, count + most_slots(runtime_s, slot_s)))
-    columns, best = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
+    columns, best = np.empty((SLOT_COLUMNS, 1, count)), np.empty(count, np.int64)
     surcharge = transfer_surcharges(terms.links, work.data, work.run_j)
     if watch(grid, plan, slot_s, work, surcharge, seen, room):
         fill_all_gaps(seen)
     choose_zones(grid, work, slot_s, terms.weights, seen, room, best)
-    take_best(runtime_s, slot_s, seen, best, columns)
+    take_best(runtime_s, slot_s, terms.weights.performance, seen, best, columns)
     return as_slots(columns), best

@@ -28,7 +28,6 @@ from greensched_simulator.engine.state.terms import RunConfig
 pytestmark = pytest.mark.engine
 
 SLOT_S = 900.0
-NO_DATA = Data(0.0, 0), np.zeros(0)
 MODEL = CostModel(np.linspace(50.0, 200.0, 11), 1.0, 1.0, False)
 SLOTS = 80  # of the grid: more than any plan here looks at
 
@@ -84,7 +83,8 @@ def columns_of_simulator(case: Case, count: int) -> SlotColumns:
     for zone, begin_s, end_s, cores in case.kept:
         keep(plan, zone, SLOT_S, begin_s, end_s, cores)
     terms, work = RunConfig(0, SLOT_S, 100, case.work.weights, MODEL), case.work
-    later = UnstartedJob(case.now_s, work.runtime_s, work.cpu_cores, *NO_DATA)
+    run_j = work.runtime_s * work.power_w
+    later = UnstartedJob(case.now_s, work.runtime_s, work.cpu_cores, Data(0.0, 0), run_j)
     return columns_by_zone(grid, plan, terms, later, count)
 
 
@@ -137,9 +137,8 @@ def test_slots_look_alike(case: Case, count: int) -> None:
     outlook = outlook_of(0.0, SLOT_S, case.carbon, case.price)
     work = case.work
     needs = work.cpu_cores, work.gpus, 0.0
-    found, _ = see_slots(
-        outlook, core_plan(case), case.now_s, work.runtime_s, needs, work.weights, count
-    )
+    by_zone = np.array([work.runtime_s, work.power_w])
+    found, _ = see_slots(outlook, core_plan(case), case.now_s, by_zone, needs, work.weights, count)
     wanted = columns_of_simulator(case, count)
     for name, ours, theirs in zip(SlotColumns._fields, found, wanted, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9, err_msg=name)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
+from greensched_policies.encoding.weights import Weights
 from greensched_simulator.bounds.bound import least_bill
 from greensched_simulator.bounds.limits import limits_of
 from greensched_simulator.policy import QUEUES, policy_named
@@ -113,7 +114,8 @@ def test_the_plan_keeps_room_for_all_workers() -> None:
     grid = [(0.0, 500.0, 50.0), (HOUR, 100.0, 50.0), (2 * HOUR, 300.0, 50.0),
             (3 * HOUR, 500.0, 50.0)]  # fmt: skip
     gang = {"cpu_cores": 5.0, "workers": 2.0, "deadline_s": 4 * HOUR}
-    assert hours(ran(make_world([gang] * 2, grids=[grid]), "planned-window")) == [1.0, 2.0]
+    world = make_world([gang] * 2, grids=[grid], weights=Weights(1.0, 1.0, 0.0))
+    assert hours(ran(world, "planned-window")) == [1.0, 2.0]
 
 
 def test_a_gang_that_is_suspended_leaves_all_its_nodes_and_resumes_on_as_many() -> None:

@@ -23,7 +23,6 @@ from greensched_simulator.engine.state.terms import RunConfig
 pytestmark = pytest.mark.engine
 
 SLOT_S = 900.0
-NO_DATA = Data(0.0, 0), np.zeros(0)
 MODEL = CostModel(np.linspace(50.0, 200.0, 11), 1.0, 1.0, False)
 
 
@@ -124,7 +123,9 @@ def test_every_rule_chooses_the_same_starts_and_leaves_the_same_plan(rule: str, 
     rules = rules_of(rule, "weighted-cost")
     wanted = []
     for each in everyone:
-        work = UnstartedJob(case.now_s, np.array(each.runtime_s), each.cpu_cores, *NO_DATA)
+        runtime_s = np.array(each.runtime_s)
+        run_j = runtime_s * np.array(each.power_w)
+        work = UnstartedJob(case.now_s, runtime_s, each.cpu_cores, Data(0.0, 0), run_j)
         start = choose_start(grid, kept, terms, rules, work, each.latest_s)
         end_s = start.start_s + start.runtime_s
         keep(kept, start.zone, SLOT_S, start.start_s, end_s, each.cpu_cores)
