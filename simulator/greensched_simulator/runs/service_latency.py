@@ -5,13 +5,12 @@ service is assumed to be in the steady state of its rate, its places and their m
 beyond the capacity of all places are turned away, and no request in that time is in time.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.costs.capping import cpu_speed, gpu_speed
-from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.costs.cost import Floats
+from greensched_simulator.runs.ready_replicas import ready_replicas
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.world.response_times import late_shares
 from greensched_simulator.world.services import ServiceRows
@@ -19,7 +18,6 @@ from greensched_simulator.world.world import World
 
 QUANTILES = (0.5, 0.99)
 _LIMITS = np.geomspace(1e-2, 1e3, 161)  # in mean answer times; 7 % apart, log-linear between
-_BEGIN_S = 0.0
 
 
 class Served(NamedTuple):
@@ -45,15 +43,6 @@ class Latency(NamedTuple):
     p99_s: float
 
 
-class _Capacity(NamedTuple):
-    """A service's capacity over time, in pieces, [S]."""
-
-    length_s: Floats
-    slot: Integers
-    ready: Floats  # replicas
-    speed: Floats  # the sum over replicas
-
-
 def latency_of(world: World, schedule: Schedule) -> Latency:
     """Return the latency of all services' requests together."""
     every = [served(world, schedule, service) for service in world.services]
@@ -75,22 +64,22 @@ def latency_of(world: World, schedule: Schedule) -> Latency:
 
 def served(world: World, schedule: Schedule, service: ServiceRows) -> Served:
     """Return one service's requests under a schedule, by slot."""
-    capacity = _capacity(world, schedule, service)
-    rate_per_s = service.curve.rate_per_s[capacity.slot]
-    places = capacity.ready * service.places
+    found = ready_replicas(world, schedule, service)
+    rate_per_s = found.rate_per_s
+    places = found.ready * service.places
     speed = np.divide(
-        capacity.speed, capacity.ready, out=np.zeros(capacity.ready.size), where=capacity.ready > 0
+        found.speed, found.ready, out=np.zeros(found.ready.size), where=found.ready > 0
     )
     most_per_s = places * speed / service.times.mean_s
-    came = rate_per_s * capacity.length_s
+    came = rate_per_s * found.length_s
     limits_s = service.times.answer_mean_s * _LIMITS
     every_s = np.append(limits_s, service.within_s)
     late = late_shares(every_s, rate_per_s, places, speed, service.times)
     slots = service.curve.requests.size
 
     def by_slot(values: Floats) -> Floats:
-        found: Floats = np.bincount(capacity.slot, values, slots).astype(float)
-        return found
+        sums: Floats = np.bincount(found.slot, values, slots).astype(float)
+        return sums
 
     late_in_slot = np.stack([by_slot(row * came) for row in late])
     requests = service.curve.requests
@@ -99,8 +88,8 @@ def served(world: World, schedule: Schedule, service: ServiceRows) -> Served:
     return Served(
         requests=requests,
         in_time=np.maximum(requests - late_in_slot[-1], 0.0),
-        turned_away=by_slot(np.maximum(rate_per_s - most_per_s, 0.0) * capacity.length_s),
-        ready=by_slot(capacity.ready * capacity.length_s) / np.diff(service.curve.begins_s),
+        turned_away=by_slot(np.maximum(rate_per_s - most_per_s, 0.0) * found.length_s),
+        ready=by_slot(found.ready * found.length_s) / np.diff(service.curve.begins_s),
         p50_s=np.where(requests > 0, p50_s, np.nan),
         p99_s=np.where(requests > 0, p99_s, np.nan),
         late_by_limit=late_in_slot[:-1].sum(axis=1),
@@ -120,55 +109,3 @@ def _quantile(late: Floats, limits_s: Floats, share: float) -> Floats:
     log_s = np.log(limits_s)
     found = np.exp(log_s[before] + part * (log_s[first] - log_s[before]))
     return np.where(is_kept.any(axis=0), found, np.inf)
-
-
-def _capacity(world: World, schedule: Schedule, service: ServiceRows) -> _Capacity:
-    changes = np.array(sorted(_changes(world, schedule, service))).reshape(-1, 3)
-    slots_s = service.curve.begins_s
-    inside_s = changes[(changes[:, 0] > 0.0) & (changes[:, 0] < slots_s[-1]), 0]
-    edges_s = np.union1d(slots_s, inside_s)
-    total = np.vstack([np.zeros(2), np.cumsum(changes[:, 1:], axis=0)])
-    now = total[np.searchsorted(changes[:, 0], edges_s[:-1], side="right")]
-    return _Capacity(
-        length_s=np.diff(edges_s),
-        slot=np.searchsorted(slots_s, edges_s[:-1], side="right") - 1,
-        ready=np.round(now[:, 0]),
-        speed=np.maximum(now[:, 1], 0.0),
-    )
-
-
-def _changes(
-    world: World, schedule: Schedule, service: ServiceRows
-) -> Iterator[tuple[float, float, float]]:
-    """Yield the times and amounts of changes in the replicas and in the sum of their speeds."""
-    ran = schedule.run_segments
-    for run_segment in np.flatnonzero(np.isin(ran.job, service.rows)):
-        job, node = ran.job[run_segment], ran.node[run_segment]
-        is_there_at_begin = world.jobs.arrival_s[job] == _BEGIN_S
-        startup_s = 0.0 if is_there_at_begin else service.startup_s
-        ready_s, end_s = float(ran.start_s[run_segment]) + startup_s, float(ran.end_s[run_segment])
-        if ready_s >= end_s:
-            continue
-        steps = list(_capped_speeds(world, schedule, int(node), int(job)))
-        speed = float(service.speed[node])
-        capped_speed = next(found for at_s, found in reversed(steps) if at_s <= ready_s)
-        yield ready_s, 1.0, speed * capped_speed
-        for at_s, new in steps:
-            if ready_s < at_s < end_s:
-                yield at_s, 0.0, speed * (new - capped_speed)
-                capped_speed = new
-        yield end_s, -1.0, -speed * capped_speed
-
-
-def _capped_speeds(
-    world: World, schedule: Schedule, node: int, job: int
-) -> Iterator[tuple[float, float]]:
-    """Yield the time from which a node runs a job at a speed, and the speed; the first: no cap."""
-    yield -np.inf, 1.0
-    caps, nodes, jobs = schedule.caps, world.nodes, world.jobs
-    gpu = (nodes.gpu_idle_w[node], nodes.gpu_peak_w[node], world.gpu_ratio)
-    for change in np.flatnonzero(caps.node == node):
-        speed = float(cpu_speed(caps.cpu_frequency[change], jobs.frequency_sensitivity[job]))
-        if jobs.gpus[job] > 0.0:
-            speed = min(speed, float(gpu_speed(caps.gpu_cap[change], *gpu)))
-        yield float(caps.from_s[change]), speed

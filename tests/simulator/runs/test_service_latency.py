@@ -14,36 +14,8 @@ from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.service_latency import Served, latency_of, served
 from greensched_simulator.runs.simulation import bill_of
 from greensched_simulator.testing.small_worlds import in_one_piece, make_world
-from greensched_simulator.world.request_curve import Curve
-from greensched_simulator.world.response_times import Times
-from greensched_simulator.world.services import ServiceRows
 from greensched_simulator.world.world import World
-
-HOUR = 3600.0
-EXPONENTIAL = Times(0.5, 1.0, 0.5, 1.0)  # one place answers two a second
-
-
-def world_of(
-    rates_per_s: list[float],
-    lives: list[tuple[float, float]],
-    *,
-    speeds: tuple[float, ...] = (1.0,),
-    startup_s: float = 0.0,
-    jobs: int = 0,
-) -> World:
-    """Return a world of one service with slots of an hour and a replica from when to when."""
-    begins_s = np.array([HOUR * slot for slot in range(len(rates_per_s) + 1)])
-    rows = [
-        {"arrival_s": begin_s, "runtime_s": end_s - begin_s, "leaves_at_s": end_s}
-        for begin_s, end_s in lives
-    ]
-    world = make_world([*rows, *[{}] * jobs], [{"speed": speed} for speed in speeds])
-    service = ServiceRows(
-        "web", Curve(begins_s, np.array(rates_per_s) * HOUR), np.full(len(rates_per_s), 1.0),
-        EXPONENTIAL, 1.0, 0.9, 1, startup_s, np.arange(len(lives)),
-        np.array(speeds),
-    )  # fmt: skip
-    return world._replace(services=(service,), length_s=float(begins_s[-1]))
+from tests.simulator.runs.small_services import HOUR, world_of
 
 
 def ran(
@@ -76,7 +48,7 @@ def test_one_replica_answers_as_m_m_1_does() -> None:
 
 
 def test_on_a_faster_node_requests_take_less() -> None:
-    world = world_of([1.0], [(0.0, HOUR)], speeds=(1.0, 2.0))
+    world = world_of([1.0], [(0.0, HOUR)], nodes=({}, {"speed": 2.0}))
     found = told(world, ran(world, [0.0], [HOUR], [1]))
     assert found.in_time[0] == pytest.approx(3600 * (1 - late_of_one(1.0, 2.0)), rel=1e-5)
 
@@ -121,7 +93,7 @@ def test_nobody_answers_where_no_replica_ever_ran() -> None:
 
 
 def test_replicas_are_no_jobs_in_the_figures() -> None:
-    world = world_of([1.0], [(0.0, HOUR)], jobs=1)
+    world = world_of([1.0], [(0.0, HOUR)], jobs=[{}])
     schedule = ran(world, [0.0, HOUR], [HOUR, 2 * HOUR], [0, 0])
     bill = bill_of(world, schedule, 2 * HOUR)
     found = outcome_of(world, schedule, bill, 2 * HOUR)
@@ -152,7 +124,7 @@ def test_all_requests_are_in_time_late_or_turned_away(
 ) -> None:
     """Each life begins, lasts and is kept waiting for so many hours."""
     planned = [(begin * HOUR, (begin + lasts) * HOUR) for begin, lasts, _ in lives]
-    world = world_of(rates, planned, speeds=(1.0, 0.5), jobs=1)
+    world = world_of(rates, planned, nodes=({}, {"speed": 0.5}), jobs=[{}])
     starts_s = [(begin + wait) * HOUR for begin, _, wait in lives]
     ends_s = [max(start, end) for start, (_, end) in zip(starts_s, planned, strict=True)]
     nodes = [number % 2 for number in range(len(lives))]
