@@ -7,6 +7,7 @@ These relaxations ensure that no schedule beats the bound:
   greatest of these quotients.
 - If nodes can sleep, or all sleep while empty, the saving S ends when work runs: the quotient is
   (P(v) − P(0) + S) / v, and waking is free.
+- Replicas are as busy as if all of a service ran on the fastest nodes, uncapped (`least_use.py`).
 - A start is known only to its slot, and costs as much as at the best moment within the slot.
 - A run fills as much of each slot as with the least favourable start within its slot.
 - Jobs may be split between starts and groups of nodes. A group's nodes are one large node.
@@ -47,6 +48,7 @@ from greensched_simulator.bounds.inputs import (
     courses_of,
     idle_total,
 )
+from greensched_simulator.bounds.least_use import LeastUse
 from greensched_simulator.bounds.limits import Limits, limits_of
 from greensched_simulator.bounds.moves import Moves
 from greensched_simulator.bounds.programme import Programme
@@ -55,6 +57,7 @@ from greensched_simulator.bounds.ways import Choices, pieces, starts, stay
 from greensched_simulator.runs.charges import charges_of
 from greensched_simulator.runs.job_times import shortest_runtimes_s
 from greensched_simulator.runs.node_groups import AlikeNodes, fits_group, groups_of
+from greensched_simulator.runs.replica_use import most_use
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.world.elastic_jobs import Range, range_of
 from greensched_simulator.world.services import is_replica
@@ -255,14 +258,17 @@ def _longest(setting: _Setting) -> Floats:
 
 def _add_lives(programme: Programme, setting: _Setting) -> None:
     """Add the parts of replicas' lives that all schedules run; undone ones pay their share."""
-    jobs, charges = setting.world.jobs, setting.charges
+    jobs, charges, least = setting.world.jobs, setting.charges, LeastUse(setting.world)
+    most = most_use(setting.world)
     for job, begin_s, end_s in zip(*(each.tolist() for each in setting.limits.lives), strict=True):
         end_s = min(end_s, setting.until_s)
         if begin_s >= end_s:
             continue
         programme.begin()
+        used = least.between(job, begin_s, end_s)
         for place, group in _able(setting, job):
-            course = setting.courses[group.zone].of_watts(*group.staying_watts(jobs, job))
+            watts = group.staying_watts(jobs, job, used.use, most[job])
+            course = setting.courses[group.zone].of_steps(used.times_s, *watts)
             programme.add(job, place, stay(course, begin_s, end_s, setting.slot_s), 1.0)
         if np.isfinite(charges[job]):
             programme.leave_undone(charges[job] * (end_s - begin_s) / jobs.runtime_s[job])
@@ -272,12 +278,13 @@ def _gaps(setting: _Setting) -> float:
     """Return the least cost of replicas in the parts of their lives that not all schedules run."""
     if not setting.earns:
         return 0.0
-    jobs, lives = setting.world.jobs, setting.limits.lives
+    jobs, lives, most = setting.world.jobs, setting.limits.lives, most_use(setting.world)
     total = 0.0
     for job in np.flatnonzero(is_replica(jobs)).tolist():
         kept, least = np.flatnonzero(lives.job == job), 0.0
         for _, group in _able(setting, job):
-            course = setting.courses[group.zone].of_watts(0.0, group.staying_watts(jobs, job)[1])
+            high_w = group.staying_watts(jobs, job, np.zeros(0), most[job])[1]
+            course = setting.courses[group.zone].of_watts(0.0, high_w)
             whole = course.of(float(jobs.arrival_s[job]), float(jobs.leaves_at_s[job]))
             sure = sum(course.of(float(lives.begin_s[at]), float(lives.end_s[at])) for at in kept)
             least = min(least, whole - sure)

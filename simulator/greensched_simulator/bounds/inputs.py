@@ -66,6 +66,17 @@ class SignalCourse(NamedTuple):
         """Return the cost of `low_w` while the signal is positive, `high_w` while negative."""
         return CostCourse(self.times_s, low_w * self.positive + high_w * self.negative)
 
+    def of_steps(self, times_s: Floats, low_w: Floats, high_w: float) -> CostCourse:
+        """Return the cost of `low_w`, [K], between `times_s`, [K+1]; `high_w` while negative.
+
+        It is known only at `times_s`.
+        """
+        positive, negative = (
+            np.diff(np.interp(times_s, self.times_s, each))
+            for each in (self.positive, self.negative)
+        )
+        return CostCourse(times_s, np.append(0.0, np.cumsum(low_w * positive + high_w * negative)))
+
 
 def courses_of(world: World, signal: SignalName, until_s: float) -> tuple[SignalCourse, ...]:
     """Return the course of each zone's signal from 0 to `until_s`, per joule at the nodes' PUE.

@@ -82,7 +82,7 @@ class Prepared:
         """Return whether the compiled fast bill covers all that the accounting bills."""
         is_plain = not self.is_capped and not self.terms.may_suspend
         is_plain &= not self.world.batteries and not self.nodes_fail and not self.world.links.size
-        return is_plain and not self.has_gangs
+        return is_plain and not self.has_gangs and not self.world.services
 
     @property
     def is_capped(self) -> bool:

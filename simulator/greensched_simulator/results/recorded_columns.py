@@ -137,6 +137,8 @@ SERVICES = RecordedTable("services", "one time slot of a service", (
                                               "answer"),
     Column("wanted", WHOLE, COUNT, "replicas that the autoscaler asked for"),
     Column("ready", NUMBER, "replicas", "replicas that answered, mean over the slot"),
+    Column("cpu_use", NUMBER, "1", "CPU used per CPU requested by the replicas that answered, mean "
+                                   "over the slot; empty: none did"),
     Column("p50_s", NUMBER, "s", "median time from a request's arrival to its answer; inf: half "
                                  "of them or more are turned away; empty: no requests"),
     Column("p99_s", NUMBER, "s", "99th percentile of the same"),

@@ -25,7 +25,7 @@ from greensched_simulator.runs.job_times import meets_deadline, ready_from_s, sl
 from greensched_simulator.runs.job_transfers import brought, transfers_of
 from greensched_simulator.runs.node_hours import node_hours
 from greensched_simulator.runs.schedule import Schedule
-from greensched_simulator.runs.service_latency import served
+from greensched_simulator.runs.service_latency import Served, served
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
@@ -100,7 +100,8 @@ def service_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[p
                 "wanted": service.wanted[part],
                 **{
                     name: getattr(found, name)[part]
-                    for name in ("requests", "in_time", "turned_away", "ready", "p50_s", "p99_s")
+                    for name in Served._fields
+                    if name not in ("late_by_limit", "limits_s")
                 },
             }
             yield _table(SERVICES, world, policy, columns)

@@ -4,7 +4,8 @@ A job that never ran is charged more than it could have taken in any schedule of
 `REJECTION_FACTOR` times the sum of, for each worker:
 
 - the watts that its cores add where the node's power curve is steepest, and those of its GPUs, for
-  its runtime there; if it can be suspended, also for its estimate, for restarts;
+  its runtime there; if it can be suspended, also for its estimate, for restarts; a replica of a
+  service is charged for the full use of its cores;
 - if nodes can sleep, the idle watts of a node kept awake for it alone, for that time under the
   deepest cap; each time that it could be resumed, the energy to wake that node and to idle until
   the sleep rule that waits longest lets it sleep again; with several workers, also the wait for the
@@ -32,6 +33,7 @@ from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.rules.catalogue import SLEEP_RULES
 from greensched_simulator.arrays.moving import J_PER_BYTE, PRICE_PER_BYTE, most_moving_s
 from greensched_simulator.runs.node_groups import AlikeNodes, groups_of
+from greensched_simulator.runs.replica_use import most_use
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import MissingData, zone_series
 from greensched_simulator.world.elastic_jobs import Range, range_of
@@ -93,7 +95,8 @@ def _most_there(
     jobs = world.jobs
     asked = np.stack([jobs.cpu_cores[left], jobs.memory_bytes[left], jobs.gpus[left]])
     fits = (asked <= np.array(group.largest)[:, None] * (1 + _EPSILON)).all(axis=0)
-    watts = asked[0] * group.steepest_watts_per_core + asked[2] * group.watts_per_gpu[1]
+    cores = asked[0] * most_use(world)[left]
+    watts = cores * group.steepest_watts_per_core + asked[2] * group.watts_per_gpu[1]
     restarts = _most_restarts(world, left, until_s)
     restarts_s = np.where(np.isinf(jobs.save_every_s[left]), 0.0, jobs.estimate_s[left])
     scaled = Range._make(each[left] for each in range_of(jobs, world.scaling))

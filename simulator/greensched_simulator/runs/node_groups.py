@@ -15,6 +15,7 @@ from greensched_policies.costs.capping import (
 from greensched_policies.costs.cost import CURVE_POINTS, Floats, Integers
 from greensched_policies.costs.sleeping import SleepColumns
 from greensched_simulator.arrays.jobs import JobArrays
+from greensched_simulator.runs.replica_use import most_loaded
 from greensched_simulator.runs.sleep_tables import sleep_columns
 from greensched_simulator.world.world import World
 
@@ -68,15 +69,18 @@ class AlikeNodes(NamedTuple):
         found: Floats = np.where(jobs.gpus[some] > 0.0, np.minimum(speed, self.slowest_gpu), speed)
         return found
 
-    def staying_watts(self, jobs: JobArrays, job: int) -> tuple[float, float]:
-        """Return the least and the most watts that a replica adds here, at any speed."""
-        low, high = (
-            jobs.cpu_cores[job] * core_w + jobs.gpus[job] * gpu_w
-            for core_w, gpu_w in zip(
-                self.staying_watts_per_core, self.staying_watts_per_gpu, strict=True
-            )
-        )
-        return low, high
+    def staying_watts(
+        self, jobs: JobArrays, job: int, least_use: Floats, most_use: float
+    ) -> tuple[Floats, float]:
+        """Return the least watts that a replica adds here for each least use of CPU, and the most.
+
+        They hold at any speed. Uses are relative to that of a job with the same request.
+        """
+        cores, gpus = jobs.cpu_cores[job], jobs.gpus[job]
+        low_w, high_w = self.staying_watts_per_core
+        low_gpu_w, high_gpu_w = self.staying_watts_per_gpu
+        low: Floats = cores * low_w * least_use + gpus * low_gpu_w
+        return low, float(cores * high_w * most_use + gpus * high_gpu_w)
 
 
 def groups_of(world: World, *, capped: bool = False) -> tuple[AlikeNodes, ...]:
@@ -108,8 +112,9 @@ def _group(
     saved_w, _, wake_j = (float(each[0, first]) for each in sleep)
     start = int(nodes.curve_class[first]) * CURVE_POINTS
     curve, points = world.curve_watts[start : start + CURVE_POINTS], np.linspace(0, 1, CURVE_POINTS)
-    reached = points < world.utilisation_ratio
-    loads = np.append(points[1:][reached[1:]], world.utilisation_ratio)
+    fullest = most_loaded(world)
+    reached = points < fullest
+    loads = np.append(points[1:][reached[1:]], fullest)
     gpu = (nodes.gpu_idle_w[first], nodes.gpu_peak_w[first], world.gpu_ratio)
     deepest = float(POWER_CAPS.min())
     slowest = float(frequency_within(deepest)) if world.caps_package_power else deepest

@@ -32,7 +32,8 @@ from greensched_policies.costs.cost import (
     load_watts,
 )
 from greensched_simulator.runs.job_transfers import transfers_of
-from greensched_simulator.runs.schedule import RunSegments, Schedule
+from greensched_simulator.runs.replica_use import RunPieces, run_pieces
+from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import billed_series, cost_model, zone_series
 from greensched_simulator.world.world import World, idle_watts
 
@@ -58,6 +59,7 @@ class _Pieces(NamedTuple):
     start_s: Floats
     length_s: Floats
     cpu_cores: Floats  # requested
+    load_cores: Floats  # that jobs request which use as much CPU
     gpus: Floats
     is_empty: npt.NDArray[np.bool_]
     cpu_frequency: Floats  # share of the highest; 1 without a cap
@@ -82,14 +84,13 @@ def node_hours(world: World, schedule: Schedule, until_s: float) -> Iterator[Nod
     zones, brought = billed_series(world, schedule, until_s), _brought(world, schedule)
     widest = max(series.times_s.size for series in zones) + int(until_s // HOUR_S) + 2
     at_once = max(_MOST_PIECES // widest, 1)
-    ran = RunSegments._make(
-        each[schedule.run_segments.start_s < until_s] for each in schedule.run_segments
-    )
-    ran = RunSegments._make(each[np.argsort(ran.node, kind="stable")] for each in ran)
+    ran = run_pieces(world, schedule)
+    ran = RunPieces._make(each[ran.start_s < until_s] for each in ran)
+    ran = RunPieces._make(each[np.argsort(ran.node, kind="stable")] for each in ran)
     for first in range(0, world.nodes.zone.size, at_once):
         nodes = np.arange(first, min(first + at_once, world.nodes.zone.size))
         there = slice(*np.searchsorted(ran.node, (nodes[0], nodes[-1] + 1)))
-        on_nodes = RunSegments._make(each[there] for each in ran)
+        on_nodes = RunPieces._make(each[there] for each in ran)
         pieces = _pieces(world, schedule, zones, nodes, on_nodes, until_s)
         yield _rows(world, zones, pieces, nodes, brought)
 
@@ -113,7 +114,7 @@ def _pieces(
     schedule: Schedule,
     series: Sequence[ZoneSeries],
     nodes: Integers,
-    ran: RunSegments,
+    ran: RunPieces,
     until_s: float,
 ) -> _Pieces:
     places, quiet = _quiet_moments(world, schedule.caps, series, nodes, until_s)
@@ -139,6 +140,7 @@ def _pieces(
     return _Pieces(
         at, time_s, length_s,
         np.where(is_empty, 0.0, running(jobs.cpu_cores[ran.job], no_watts, no_watts)),
+        np.where(is_empty, 0.0, running(jobs.cpu_cores[ran.job] * ran.use, no_watts, no_watts)),
         np.where(is_empty, 0.0, running(jobs.gpus[ran.job], no_watts, no_watts)),
         is_empty, *_power_caps(schedule.caps, at, time_s), is_off,
         np.where(is_off, running(none, sleeps.sleep_w, no_watts), 0.0),
@@ -246,7 +248,7 @@ def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...
     nodes, at = world.nodes, pieces.node
     curve = nodes.curve_class[at].astype(np.int64) * CURVE_POINTS
     cpu_w = load_watts(
-        model.curve_watts, curve, pieces.cpu_cores, nodes.cpu_capacity[at], model.utilisation_ratio
+        model.curve_watts, curve, pieces.load_cores, nodes.cpu_capacity[at], model.utilisation_ratio
     )
     gpu_w = gpu_watts(pieces.gpu_cap, nodes.gpu_idle_w[at], nodes.gpu_peak_w[at], model.gpu_ratio)
     idle_w = idle_watts(world)[at]

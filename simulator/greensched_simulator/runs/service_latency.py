@@ -27,6 +27,7 @@ class Served(NamedTuple):
     in_time: Floats  # of these
     turned_away: Floats
     ready: Floats  # replicas, the mean over the slot
+    cpu_use: Floats  # of these, CPU used per CPU requested; NaN without any
     p50_s: Floats  # from a request's arrival to its answer
     p99_s: Floats
     late_by_limit: Floats  # [T] requests that took longer than each of `limits_s`
@@ -85,11 +86,14 @@ def served(world: World, schedule: Schedule, service: ServiceRows) -> Served:
     requests = service.curve.requests
     share = late_in_slot[:-1] / np.where(requests > 0, requests, 1.0)
     p50_s, p99_s = (_quantile(share, limits_s, quantile) for quantile in QUANTILES)
+    ready_s = by_slot(found.ready * found.length_s)
+    busy_s = by_slot(found.busy(service) * found.ready * found.length_s)
     return Served(
         requests=requests,
         in_time=np.maximum(requests - late_in_slot[-1], 0.0),
         turned_away=by_slot(np.maximum(rate_per_s - most_per_s, 0.0) * found.length_s),
-        ready=by_slot(found.ready * found.length_s) / np.diff(service.curve.begins_s),
+        ready=ready_s / np.diff(service.curve.begins_s),
+        cpu_use=np.divide(busy_s, ready_s, np.full(slots, np.nan), where=ready_s > 0.0),
         p50_s=np.where(requests > 0, p50_s, np.nan),
         p99_s=np.where(requests > 0, p99_s, np.nan),
         late_by_limit=late_in_slot[:-1].sum(axis=1),

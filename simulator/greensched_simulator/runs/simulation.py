@@ -14,11 +14,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from greensched_core.errors import BadInput
 from greensched_policies.billing.accounting import Bill, add_transfers, bill_schedule
 from greensched_policies.billing.supply import Balance, SolarPlant, balances_of, imported
-from greensched_policies.billing.timelines import (
-    BilledNodes,
-    Placements,
-    ZoneSeries,
-)
+from greensched_policies.billing.timelines import BilledNodes, ZoneSeries
 from greensched_policies.costs.cost import CURVE_POINTS, CostModel, Floats, load_watts
 from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.library.grid_table import GridTable
@@ -42,6 +38,7 @@ from greensched_simulator.runs.looking_ahead import (
     looks_ahead,
     may_suspend,
 )
+from greensched_simulator.runs.replica_use import billed_placements
 from greensched_simulator.runs.schedule import Schedule, schedule_of
 from greensched_simulator.runs.sleep_tables import sleep_table
 from greensched_simulator.world.world import World
@@ -208,7 +205,7 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
     """
     bill = bill_schedule(
         billed_nodes_of(world),
-        _placements(world, schedule),
+        billed_placements(world, schedule),
         billed_series(world, schedule, until_s),
         (0.0, until_s),
         cost_model(world),
@@ -225,13 +222,15 @@ def zone_balances(world: World, schedule: Schedule, until_s: float) -> list[Bala
 
     Raises MissingData if the yield of panels is not known.
     """
+    if not any(world.batteries):
+        return [None] * len(world.zones)
     grids, plants = world.grids, list[SolarPlant | None]()
     for zone, battery in enumerate(world.batteries or (None,) * len(world.zones)):
         own = slice(*grids.starts[zone : zone + 2])
         plants.append(None if battery is None else SolarPlant(grids.solar_w[own], battery))
     balances = balances_of(
         billed_nodes_of(world),
-        _placements(world, schedule),
+        billed_placements(world, schedule),
         list(zip(zone_series(world), plants, strict=True)),
         (0.0, until_s),
         cost_model(world),
@@ -248,11 +247,6 @@ def billed_series(world: World, schedule: Schedule, until_s: float) -> tuple[Zon
     """Return the series by which each zone's joules are billed, for the part that is imported."""
     balances = zone_balances(world, schedule, until_s)
     return tuple(imported(*each) for each in zip(zone_series(world), balances, strict=True))
-
-
-def _placements(world: World, schedule: Schedule) -> Placements:
-    jobs, ran = world.jobs, schedule.run_segments
-    return Placements(ran.node, ran.start_s, ran.end_s, jobs.cpu_cores[ran.job], jobs.gpus[ran.job])
 
 
 def billed_nodes_of(world: World) -> BilledNodes:

@@ -341,7 +341,7 @@ class Assumptions(ScenarioPart):
     cpu_caps: Literal["frequency", "package-power"] = Field(
         default="frequency",
         description="What power caps of CPUs limit: their frequency, or the watts of their "
-        "packages above idle, which CPUs below full load may not reach.",
+        "packages above idle, which CPUs below full load may not reach. Services need `frequency`.",
     )
     empty_nodes_sleep: bool = Field(default=False, description="Empty nodes draw nothing.")
     share_gpus: bool = Field(

@@ -14,6 +14,9 @@ from greensched_simulator.testing.small_worlds import (
     with_outages,
     with_panels,
 )
+from greensched_simulator.world.request_curve import Curve
+from greensched_simulator.world.response_times import Times
+from greensched_simulator.world.services import ServiceRows, is_replica
 from greensched_simulator.world.world import World
 
 _HOUR = 3600.0
@@ -25,7 +28,8 @@ def random_world(
 ) -> World:
     """Return up to 40 jobs on up to 7 unlike nodes in two zones, often crowded.
 
-    `kind` names an additional feature: data, elastic, failures, graphs, gangs, panels, pauses.
+    `kind` names an additional feature: data, elastic, failures, graphs, gangs, panels, pauses,
+    services.
     """
     dice = np.random.default_rng(seed)
     arrivals_s = np.sort(60.0 * dice.integers(0, 300, dice.integers(1, 40)))
@@ -59,11 +63,35 @@ def random_world(
         scaling=_CURVES if "elastic" in kind else NO_SCALING,
         caps_package_power=bool(capping.random() < 0.3),
     )  # fmt: skip
-    if "failures" in kind:
-        spans = dice.uniform(0.0, 3.0, (len(nodes), 2)).cumsum(axis=1).tolist()
-        world = with_outages(world, *((node, *span) for node, span in enumerate(spans)))
+    world = _with_failures(world, dice) if "failures" in kind else world
     world = world._replace(links=even_links(9.0, 10.0, 0.001)) if "data" in kind else world
+    world = _with_service(world, seed) if "services" in kind else world
     return with_panels(world, dice) if "panels" in kind else world
+
+
+def _with_failures(world: World, dice: np.random.Generator) -> World:
+    """Return the world in which each node fails once."""
+    spans = dice.uniform(0.0, 3.0, (world.nodes.zone.size, 2)).cumsum(axis=1).tolist()
+    return with_outages(world, *((node, *span) for node, span in enumerate(spans)))
+
+
+def _with_service(world: World, seed: int) -> World:
+    """Return the world with its replicas as those of one service, and with requests."""
+    dice, jobs, is_web = np.random.default_rng([seed, 3]), world.jobs, is_replica(world.jobs)
+    jobs = jobs._replace(
+        cpu_cores=np.where(is_web, 2.0, jobs.cpu_cores),
+        gpus=np.where(is_web, 0.0, jobs.gpus),
+        frequency_sensitivity=np.where(is_web, 0.5, jobs.frequency_sensitivity),
+    )
+    rows = np.flatnonzero(is_web)
+    end_s = float(jobs.leaves_at_s[rows].max(initial=_HOUR))
+    begins_s = np.append(np.arange(0.0, end_s, _HOUR), end_s)
+    requests = dice.choice([0.0, 1.0, 3.0], begins_s.size - 1) * np.diff(begins_s)
+    service = ServiceRows(
+        "web", Curve(begins_s, requests), np.ones(requests.size), Times(1.0, 1.0, 1.0, 1.0), 5.0,
+        0.9, 2, float(dice.choice([0.0, 300.0])), rows, world.nodes.speed,
+    )  # fmt: skip
+    return world._replace(jobs=jobs, services=(service,))
 
 
 def _drawn_nodes(dice: np.random.Generator, curve: float | None) -> list[dict[str, float]]:

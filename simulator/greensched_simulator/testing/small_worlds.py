@@ -12,12 +12,7 @@ import numpy.typing as npt
 
 from greensched_policies.billing.supply import Battery
 from greensched_policies.billing.timelines import NO_CAPS, NO_SLEEPS, Caps, Sleeps
-from greensched_policies.costs.capping import (
-    cpu_power,
-    cpu_speed,
-    gpu_speed,
-    gpu_watts,
-)
+from greensched_policies.costs.capping import cpu_speed, gpu_speed
 from greensched_policies.costs.cost import Floats, Integers, NodeColumns, curve_table
 from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.encoding.weights import Weights
@@ -27,7 +22,7 @@ from greensched_simulator.arrays.nodes import NodeArrays, Outages
 from greensched_simulator.arrays.precedence import precedence_of
 from greensched_simulator.engine.state.cluster import ClusterState, node_table
 from greensched_simulator.runs.schedule import RunSegments, Schedule
-from greensched_simulator.runs.simulation import cost_model
+from greensched_simulator.testing.drawn_power import caps_at
 from greensched_simulator.world.scenario_loading import parse_scenario
 from greensched_simulator.world.world import World, build_world
 from greensched_simulator.world.zone_grids import Grids
@@ -260,43 +255,6 @@ def free_room(world: World, schedule: Schedule, at_s: float) -> Floats:
     return free
 
 
-def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
-    """Return the active, idle, sleeping and waking watts of each node right after `at_s`, [4,N].
-
-    They are computed independently of the bill.
-    """
-    ran = schedule.run_segments
-    runs = (ran.start_s <= at_s) & (at_s < ran.end_s)
-    machines, model = world.nodes, cost_model(world)
-    active, idle, asleep, waking = np.zeros((4, machines.zone.size))
-    sleeps, away = schedule.sleeps, schedule.outages
-    for node in range(machines.zone.size):
-        here = runs & (ran.node == node)
-        jobs = ran.job[here]
-        curve = world.curve_watts.reshape(-1, 11)[int(machines.curve_class[node])]
-        cpu_frequency, gpu_cap = _caps_at(schedule, node, at_s)
-        cores = world.jobs.cpu_cores[jobs].sum() * model.utilisation_ratio
-        load = min(cores / machines.cpu_capacity[node], 1.0)
-        gpu = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], model.gpu_ratio)
-        gpu_w = float(gpu_watts(gpu_cap, *gpu))
-        active[node] = np.interp(load, np.linspace(0.0, 1.0, 11), curve) - curve[0]
-        active[node] *= cpu_power(cpu_frequency)
-        active[node] += world.jobs.gpus[jobs].sum() * gpu_w
-        off = (sleeps.node == node) & (sleeps.asleep_s <= at_s) & (at_s < sleeps.awake_s)
-        if off.any():
-            assert off.sum() == 1
-            assert not here.any()
-            is_waking = bool(sleeps.woken_s[off][0] <= at_s)
-            (waking if is_waking else asleep)[node] = (
-                machines.wake_w[node] if is_waking else machines.sleep_w[node]
-            )
-        elif ((away.node == node) & (away.asleep_s <= at_s) & (at_s < away.awake_s)).any():
-            assert not here.any()
-        elif here.any() or not model.empty_nodes_sleep:
-            idle[node] = curve[0] + machines.gpu_capacity[node] * machines.gpu_idle_w[node]
-    return np.stack([active, idle, asleep, waking]) * machines.pue * _weather(world, at_s)
-
-
 def done_s(world: World, schedule: Schedule) -> Floats:
     """Return the work that each run segment did, [P], in seconds of the reference core."""
     ran, caps = schedule.run_segments, schedule.caps
@@ -324,30 +282,12 @@ def _capped_speed(world: World, schedule: Schedule, run_segment: int, at_s: floa
     """Return the speed of a worker's node under its power cap right after `at_s`."""
     machines, node = world.nodes, int(schedule.run_segments.node[run_segment])
     job = schedule.run_segments.job[run_segment]
-    cpu_frequency, gpu_cap = _caps_at(schedule, node, at_s)
+    cpu_frequency, gpu_cap = caps_at(schedule, node, at_s)
     gpu = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], world.gpu_ratio)
     speed = float(cpu_speed(cpu_frequency, world.jobs.frequency_sensitivity[job]))
     if world.jobs.gpus[job] > 0:
         speed = min(speed, float(gpu_speed(gpu_cap, *gpu)))
     return speed * float(machines.speed[node])
-
-
-def _caps_at(schedule: Schedule, node: int, at_s: float) -> tuple[float, float]:
-    """Return a node's CPU frequency and GPU cap right after `at_s`."""
-    caps = schedule.caps
-    set_by_now = np.flatnonzero((caps.node == node) & (caps.from_s <= at_s))
-    if not set_by_now.size:
-        return 1.0, 1.0
-    return float(caps.cpu_frequency[set_by_now[-1]]), float(caps.gpu_cap[set_by_now[-1]])
-
-
-def _weather(world: World, at_s: float) -> Floats:
-    """Return the PUE right after `at_s` relative to each node's, [N]."""
-    grids, found = world.grids, np.ones(len(world.zones))
-    for zone in range(found.size if grids.pue_relative.size else 0):
-        begun = [at for at in range(*grids.starts[zone : zone + 2]) if grids.times_s[at] <= at_s]
-        found[zone] = grids.pue_relative[begun[-1]]
-    return found[world.nodes.zone]
 
 
 def can_take(world: World, job: int) -> npt.NDArray[np.bool_]:

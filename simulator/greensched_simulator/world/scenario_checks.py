@@ -67,6 +67,12 @@ def belongs_together(content: Mapping[str, Any], context: Mapping[str, Any]) -> 
     read = [_read(Service, raw, context) for raw in _list(content.get("services"))]
     for at, reason in service_faults(read, length_s):
         yield ("services", *at), reason
+    if read and _mapping(content.get("assumptions")).get("cpu_caps") == "package-power":
+        reason = (
+            "package-power cannot be combined with services: caps do not see the requests, by "
+            "which the watts of replicas change; use frequency"
+        )
+        yield ("assumptions", "cpu_caps"), reason
 
 
 def _zones(groups: list[Mapping[str, Any]], grids: Mapping[str, Any]) -> FaultsByPlace:

@@ -20,6 +20,7 @@ from greensched_simulator.testing.small_worlds import (
     with_outages,
 )
 from greensched_simulator.world.world import World
+from tests.simulator.runs.small_services import world_of
 
 HOUR = 3600.0
 # Eight of ten cores draw 80 W above the 100 W of an empty node.
@@ -199,3 +200,27 @@ def test_of_a_rejected_replica_only_the_part_that_others_run_is_charged() -> Non
     one, other = placed((1.0, 3.0, 0), (3.0, 3.0, 0)), placed((1.0, 3.0, 0), (np.nan, np.nan, -1))
     assert hours_of(lives_of(world, one, other)) == [(0, 1.0, 3.0)]
     assert above_idle(bound(world, "energy", 4, one, other)) == pytest.approx(100 * 2 * HOUR)
+
+
+def test_the_bound_of_a_service_follows_its_requests() -> None:
+    """Of its four cores a quarter is used in the first hour, all in the second: 20 and 80 W."""
+    world = world_of([0.5, 2.0], [(0.0, 2 * HOUR)], replica={"cpu_cores": 4.0})
+    found = bound(world, "energy", 2, placed((0.0, 2.0, 0)))
+    assert above_idle(found) == pytest.approx((20 + 80) * HOUR)
+    assert found.total == pytest.approx(joules(world, placed((0.0, 2.0, 0)), 2))
+
+
+def test_while_a_replica_may_start_up_it_draws_no_more_than_a_job_in_the_bound() -> None:
+    world = world_of([0.0, 2.0], [(HOUR, 2 * HOUR)], startup_s=900.0, replica={"cpu_cores": 4.0})
+    found = bound(world, "energy", 2, placed((1.0, 2.0, 0)))
+    assert above_idle(found) == pytest.approx((0.25 * 40 + 0.75 * 80) * HOUR)
+    assert found.total == pytest.approx(joules(world, placed((1.0, 2.0, 0)), 2))
+
+
+def test_a_replica_that_one_policy_runs_late_is_as_busy_in_the_bound_as_if_it_always_ran() -> None:
+    """With both replicas each is half busy, with one it is fully busy."""
+    world = world_of([2.0], [(0.0, HOUR)] * 2, replica={"cpu_cores": 4.0})
+    late = placed((0.0, 1.0, 0), (0.5, 1.0, 0))
+    found = bound(world, "energy", 1, late)
+    assert above_idle(found) == pytest.approx((40 + 0.5 * 40) * HOUR)
+    assert found.total < joules(world, late, 1)

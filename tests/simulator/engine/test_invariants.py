@@ -31,10 +31,10 @@ from greensched_simulator.runs.simulation import (
     zone_series,
 )
 from greensched_simulator.runs.sleep_tables import sleep_columns
+from greensched_simulator.testing.drawn_power import drawn_watts
 from greensched_simulator.testing.small_worlds import (
     can_take,
     done_s,
-    drawn_watts,
     drawn_world,
     even_links,
     free_room,

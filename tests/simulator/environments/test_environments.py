@@ -71,6 +71,7 @@ CASES = (
     ("lowest-window+tetris+cap-fifo+pause-freely", "graphs pauses"),
     ("price-threshold+spread+sjf+cap-60", "gangs"),
     ("run-now+bin-pack+f1", "panels"),
+    ("carbon-time+topsis", "services"),
     ("carbon-scaler", "elastic"),
     ("planned-window+weighted-cost+scale-freely+sleep-at-once", "elastic gangs graphs pauses"),
     ("lowest-window+topsis+easy+scale-freely", "elastic failures"),

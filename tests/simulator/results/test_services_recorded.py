@@ -100,6 +100,7 @@ def test_jobs_replicas_and_slots_have_tables_of_their_own(run: FinishedRun) -> N
     ]  # fmt: skip
     assert [row["turned_away"] for row in slots] == [0.0, 0.0, 1800.0, 0.0]
     assert [row["ready"] for row in slots] == [1.0, 1.0, 0.0, 1.0]
+    assert [row["cpu_use"] for row in slots] == [0.25, 0.25, None, 0.25]
     # M/M/1 of 2 and 0.5 a second: exp(-1.5 · 2) are late.
     assert slots[0]["in_time"] == pytest.approx(1800 * (1 - np.exp(-3.0)), rel=1e-5)
 

@@ -44,7 +44,7 @@ def test_one_replica_answers_as_m_m_1_does() -> None:
     assert found.in_time[0] == pytest.approx(3600 * (1 - late_of_one(1.0)), rel=1e-5)
     assert found.p50_s[0] == pytest.approx(math.log(2), rel=0.01)
     assert found.p99_s[0] == pytest.approx(math.log(100), rel=0.01)
-    assert (found.turned_away[0], found.ready[0]) == (0.0, 1.0)
+    assert (found.turned_away[0], found.ready[0], found.cpu_use[0]) == (0.0, 1.0, 0.5)
 
 
 def test_on_a_faster_node_requests_take_less() -> None:

@@ -16,8 +16,8 @@ from greensched_simulator.runs.charges import charge_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.scenario.services import RequestTrace
+from greensched_simulator.testing.drawn_power import drawn_watts
 from greensched_simulator.testing.small_worlds import (
-    drawn_watts,
     free_room,
     in_one_piece,
     make_world,
@@ -287,6 +287,14 @@ def test_a_fault_is_reported_with_its_place(
 def test_two_services_of_one_name_are_refused() -> None:
     with pytest.raises(BadInput, match="'web' names another service already"):
         parse_scenario({**WHOLE, "services": [WEB, WEB]})
+
+
+def test_caps_of_package_power_do_not_see_requests_and_are_refused() -> None:
+    assumed = {"assumptions": {"cpu_caps": "package-power"}}
+    assert parse_scenario({**WHOLE, **assumed, "services": []})
+    reason = "assumptions.cpu_caps: package-power cannot be combined with services"
+    with pytest.raises(BadInput, match=reason):
+        parse_scenario({**WHOLE, **assumed})
 
 
 def test_tokens_tell_what_a_request_takes_and_when_its_first_token_comes(tmp_path: Path) -> None:

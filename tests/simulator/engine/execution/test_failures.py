@@ -33,10 +33,10 @@ from greensched_simulator.runs.simulation import (
 )
 from greensched_simulator.runs.sleep_tables import sleep_table
 from greensched_simulator.scenario.cluster import NodeGroup
+from greensched_simulator.testing.drawn_power import drawn_watts
 from greensched_simulator.testing.small_worlds import (
     GIB,
     Fields,
-    drawn_watts,
     free_room,
     make_world,
     with_outages,
