@@ -36,7 +36,11 @@ class BilledNodes(NamedTuple):
 
 
 class Placements(NamedTuple):
-    """What ran where and when, [P]; the order carries no meaning."""
+    """What ran where and when, [P]; the order carries no meaning.
+
+    Each uses the model's share of its cores. Work that uses another share of those that it requests
+    counts with as many cores as use the same.
+    """
 
     node: Integers  # index into the nodes
     start_s: Floats

@@ -137,10 +137,11 @@ def _pieces(
     at, time_s = at[order], time_s[order]
     length_s = np.append(np.diff(time_s), 0.0)
     length_s[np.append(np.diff(at) != 0, True)] = 0.0
+    asked = jobs.cpu_cores[ran.job]
+    cores = np.where(is_empty, 0.0, running(asked, no_watts, no_watts))
+    used = running(asked * ran.use, no_watts, no_watts) if world.services else cores
     return _Pieces(
-        at, time_s, length_s,
-        np.where(is_empty, 0.0, running(jobs.cpu_cores[ran.job], no_watts, no_watts)),
-        np.where(is_empty, 0.0, running(jobs.cpu_cores[ran.job] * ran.use, no_watts, no_watts)),
+        at, time_s, length_s, cores, np.where(is_empty, 0.0, used),
         np.where(is_empty, 0.0, running(jobs.gpus[ran.job], no_watts, no_watts)),
         is_empty, *_power_caps(schedule.caps, at, time_s), is_off,
         np.where(is_off, running(none, sleeps.sleep_w, no_watts), 0.0),
