@@ -1,8 +1,8 @@
 """The least CPU that a service's replicas use under any schedule, for bounds.
 
-Fewer ready replicas, or slower ones, are busier. So the least is that of all replicas of which the
-life has begun, each on the fastest node and without a cap. A replica that may still start up uses
-no more than that, and no more than a job.
+Fewer ready replicas, or slower ones, are busier. So the least is their use while all replicas that
+are wanted are ready, each on the fastest node and without a cap. A replica that may still start up
+uses no less than that or than a job, whichever is less.
 """
 
 from typing import NamedTuple

@@ -225,7 +225,7 @@ def zone_balances(world: World, schedule: Schedule, until_s: float) -> list[Bala
     if not any(world.batteries):
         return [None] * len(world.zones)
     grids, plants = world.grids, list[SolarPlant | None]()
-    for zone, battery in enumerate(world.batteries or (None,) * len(world.zones)):
+    for zone, battery in enumerate(world.batteries):
         own = slice(*grids.starts[zone : zone + 2])
         plants.append(None if battery is None else SolarPlant(grids.solar_w[own], battery))
     balances = balances_of(
