@@ -75,7 +75,8 @@ def _uses(world: World, schedule: Schedule, service: ServiceRows) -> _Uses:
     steps_s = np.append(ready.from_s[is_change], service.curve.begins_s[-1])
     use = np.append(use[is_change], 0.0)  # after the last slot no requests come
     segment, ready_s = answering_runs(world, schedule, service)
-    start_s, end_s = (each[segment] for each in schedule.run_segments[4:6])
+    ran = schedule.run_segments
+    start_s, end_s = ran.start_s[segment], ran.end_s[segment]
     ready_s = np.minimum(ready_s, end_s)
     first = np.searchsorted(steps_s, ready_s, side="right")
     count = np.maximum(np.searchsorted(steps_s, end_s, side="left") - first, 0) + 1
