@@ -291,10 +291,11 @@ class Controller:
         if planned is not None and release.reason in _PLANNED:
             self._metrics.lateness_s.observe(max(now_s - planned.start_s, 0.0) / self._pace.rate)
         waited = format_duration(max(now_s - arrived_s(work), 0.0))
-        is_late = release.reason in (ReleaseReason.LATEST_START, ReleaseReason.HELD_SHARE)
-        note = f"{release.reason}: {release.text}"
-        verb = "Resumed" if work.is_paused else "Released"
-        await self._writer.create_event(work, verb, note, is_warning=is_late)
+        if not _tells_itself(release):
+            is_late = release.reason in (ReleaseReason.LATEST_START, ReleaseReason.HELD_SHARE)
+            note = f"{release.reason}: {release.text}"
+            verb = "Resumed" if work.is_paused else "Released"
+            await self._writer.create_event(work, verb, note, is_warning=is_late)
         log.info("started", work=f"{work.namespace}/{work.name}", reason=release.reason,
                  waited=waited)  # fmt: skip
 
@@ -335,6 +336,16 @@ class Controller:
 
 def _names(situation: Situation) -> list[str]:
     return [zone.name for zone in situation.zones]
+
+
+def _tells_itself(release: ReleaseNow) -> bool:
+    """Return whether an event of Kubernetes tells of a start that one of ours has announced.
+
+    The Job controller has the event Resumed; "Held" or "Paused" said when. A Job in a queue is
+    started by Kueue.
+    """
+    is_job = release.work.kind == WorkKind.JOB and not release.work.queue_gates
+    return is_job and release.reason in _PLANNED
 
 
 def _is_written(planned: Planned) -> bool:

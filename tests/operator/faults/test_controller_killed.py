@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from greensched_core import labels
+from tests.operator.faults.conftest import annotations_of
+
 if TYPE_CHECKING:
     from tests.operator.faults.conftest import Stage
 
@@ -31,3 +34,15 @@ def test_a_controller_killed_twenty_times_loses_nothing_and_is_never_late(stage:
     stage.assert_promise_kept(runs)
     reasons = stage.reasons()
     assert reasons.get("planned-start", 0) > 0, reasons  # it also did its work
+    as_planned = {
+        each["metadata"]["name"]
+        for each in stage.items("jobs")
+        if annotations_of(each).get(labels.RELEASE_REASON) == "planned-start"
+    }
+    told = {
+        reason: {each["involvedObject"]["name"] for each in stage.items("events")
+                 if each["reason"] == reason}
+        for reason in ("Held", "Resumed", "Released")
+    }  # fmt: skip
+    without = as_planned & told["Held"] - told["Released"]
+    assert without and without <= told["Resumed"], "Kubernetes tells that planned Jobs have started"
