@@ -32,3 +32,17 @@ class Outages(NamedTuple):
     at_s: Floats
     node: Integers
     is_back: Integers  # 1 if the node comes back, 0 if it fails
+
+
+class AutoscaledGroups(NamedTuple):
+    """The groups of nodes that a Cluster Autoscaler starts and removes."""
+
+    group: Integers  # [N] each node's group; -1 for a node that stays on; [0] without such groups
+    min_nodes: Integers  # [G]
+    wake_s: Floats  # [N] from off until jobs can run
+    draws: Floats  # [D] random numbers below 1, for groups between which nothing else decides
+
+
+NO_AUTOSCALED = AutoscaledGroups(
+    np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
+)

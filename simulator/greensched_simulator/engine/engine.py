@@ -5,9 +5,9 @@ A suspended job waits for its next run segment as it waited for its first.
 A job that the `when` rule rejects leaves on arrival: it never queues, and the plan keeps no room.
 
 Nothing changes between events, so time jumps from one to the next. Events at the same time are
-handled in this order: ends, node failures, planned starts, arrivals. The queue is served last. The
-loop only records. Energy, money and carbon are computed afterwards, by one accounting for all
-policies.
+handled in this order: ends, node events, planned starts, arrivals. Then the queue is served, and
+last the node autoscaler scans. The loop only records. Energy, money and carbon are computed
+afterwards, by one accounting for all policies.
 
 The loop stops wherever a job needs a start or a node, and keeps all pending events in arrays. `run`
 then asks the rules; the environments ask their agents between two calls.
@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.compiling.compiled import fast
+from greensched_policies.compiling.compiled import fast, inlined
 from greensched_policies.compiling.lending import lent_structure
 from greensched_simulator.arrays.heaps import pop
 from greensched_simulator.arrays.precedence import queue_ready_children
+from greensched_simulator.engine.autoscaling.scans import expect_scan, next_scan_s, scan
 from greensched_simulator.engine.execution.outages import back_s, can_fail, come_back, fail
 from greensched_simulator.engine.execution.power_caps import cap_nodes, move_ends, next_to_cap
 from greensched_simulator.engine.execution.running import free_plan, leave_nodes
@@ -41,7 +42,7 @@ from greensched_simulator.engine.queue.deciding import (
 )
 from greensched_simulator.engine.queue.queueing import join, serve_queue
 from greensched_simulator.engine.queue.turns import are_taken
-from greensched_simulator.engine.queue.waiting import fill, fill_all
+from greensched_simulator.engine.queue.waiting import fill, fill_all, fill_everywhere
 from greensched_simulator.engine.run import (
     ARRIVED,
     IS_OPEN,
@@ -57,6 +58,11 @@ from greensched_simulator.engine.run import (
     next_times_s,
     run_of,
 )
+from greensched_simulator.engine.state.autoscaler import (
+    NEXT_READY_S,
+    OffSpans,
+    come_up,
+)
 from greensched_simulator.engine.state.choices import NOWHERE, RuleSet
 from greensched_simulator.engine.state.progress import CHANGED, STOP_S
 from greensched_simulator.engine.state.recorded import Recorded, nothing_recorded
@@ -67,17 +73,18 @@ UNSERVED, UNCAPPED, STEPPED = 1, 2, 3
 
 
 @fast
-def run(given: Given, rules: RuleSet) -> tuple[Recorded, CapChanges, Suspended, Broken]:
+def run(given: Given, rules: RuleSet) -> tuple[Recorded, CapChanges, Suspended, Broken, OffSpans]:
     """Run all jobs to their end and return what happened.
 
     The result holds each job's only or last run segment, the changes of power caps, the run
-    segments that ended with a suspension or a stop, and the outages. All nodes are empty then.
+    segments that ended with a suspension or a stop, the outages, and when autoscaled nodes were
+    off. All nodes are empty then.
     """
     nodes_fail = given.outages.node.size > 0
     recorded = nothing_recorded(given.jobs, given.cluster, given.terms, nodes_fail)
     whole = run_of(given, recorded, rules)
     _run_lent(lent_structure(whole))
-    return recorded, whole.changes, whole.agenda.suspended, whole.broken
+    return recorded, whole.changes, whole.agenda.suspended, whole.broken, whole.off
 
 
 @fast
@@ -106,27 +113,27 @@ def next_asked(run: Run) -> tuple[int, int]:
     choose nodes in a queue, a job needs its node when its turn comes (IN_TURN). Where they choose
     power caps, a node needs one (HOW_FAST). AGAIN is the start that is queued for no job.
     """
-    events, steps_s, unmet = run.events, run.steps_s, run.unmet
+    events, unmet = run.events, run.unmet
     counts = events.counts
     while True:
         if counts[IS_OPEN] > 0:
             head, target = _close(run)
             if target != NOWHERE:
                 return head, target
-        end_s, start_s, arrival_s, outage_s = next_times_s(run)
-        next_s = min(end_s, start_s, arrival_s, outage_s)
+        end_s, start_s, arrival_s, node_s = next_times_s(run)
+        next_s = min(end_s, start_s, arrival_s, node_s)
+        if _is_between(next_s, run):
+            _pass_between(run)
+            continue
         if next_s == np.inf:
             return OVER, NOWHERE
-        counts[IS_OPEN] = UNSERVED
-        if counts[STEP] < steps_s.size and steps_s[counts[STEP]] < next_s:
-            events.now_s[0], counts[IS_OPEN] = steps_s[counts[STEP]], STEPPED
-            continue
-        events.now_s[0] = next_s
-        if end_s <= start_s and end_s <= arrival_s and end_s <= outage_s:
+        events.now_s[0], counts[IS_OPEN] = next_s, UNSERVED
+        expect_scan(next_s, run)
+        if end_s <= start_s and end_s <= arrival_s and end_s <= node_s:
             _, job = pop(events.ends)
             _look_at(job, run)
-        elif outage_s <= start_s and outage_s <= arrival_s:
-            _fail_or_come_back(run)
+        elif node_s <= start_s and node_s <= arrival_s:
+            _change_nodes(run)
         elif start_s <= arrival_s:
             _, job = pop(events.starts)
             if job == run.jobs.arrival_s.size:  # no job
@@ -137,6 +144,26 @@ def next_asked(run: Run) -> tuple[int, int]:
             job = counts[ARRIVED] - 1
             if unmet.size == 0 or unmet[job] == 0:
                 return WHEN, job
+
+
+@inlined
+def _is_between(next_s: float, run: Run) -> bool:
+    """Return whether a grid step or a scan of the node autoscaler comes before the next event."""
+    steps_s, step = run.steps_s, run.events.counts[STEP]
+    has_step = next_s < np.inf and step < steps_s.size and steps_s[step] < next_s
+    return bool(has_step or next_scan_s(run) < next_s)
+
+
+@fast
+def _pass_between(run: Run) -> None:
+    """Pass the grid step or the scan that comes first."""
+    events, steps_s, scan_s = run.events, run.steps_s, next_scan_s(run)
+    counts = events.counts
+    if counts[STEP] < steps_s.size and steps_s[counts[STEP]] < scan_s:
+        events.now_s[0], counts[IS_OPEN] = steps_s[counts[STEP]], STEPPED
+        return
+    events.now_s[0] = scan_s
+    scan(scan_s, run)
 
 
 @fast
@@ -211,9 +238,14 @@ def _look_at(job: int, run: Run) -> None:
 
 
 @fast
-def _fail_or_come_back(run: Run) -> None:
-    """Let the next node fail or come back; waiting jobs get the room that becomes free."""
+def _change_nodes(run: Run) -> None:
+    """Let nodes be ready, or the next one fail or come back; waiting jobs get the free room."""
     now_s, counts, outages = run.events.now_s[0], run.events.counts, run.outages
+    if run.autoscaler.times_s[NEXT_READY_S] <= now_s:
+        come_up(now_s, run.autoscaler, run.cluster)
+        if run.terms.discipline == OLDEST_FIT:
+            fill_everywhere(now_s, run)
+        return
     node, is_back = outages.node[counts[OUTAGE]], outages.is_back[counts[OUTAGE]]
     counts[OUTAGE] += 1
     if is_back == 1 and run.is_away[node] == 1:

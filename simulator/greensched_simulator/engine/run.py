@@ -15,8 +15,15 @@ from greensched_policies.kernel.starts import Plan
 from greensched_policies.library.grid_table import GridTable
 from greensched_simulator.arrays.heaps import Heap, earliest_s, empty_heap
 from greensched_simulator.arrays.jobs import JobArrays
-from greensched_simulator.arrays.nodes import Outages
+from greensched_simulator.arrays.nodes import NO_AUTOSCALED, AutoscaledGroups, Outages
 from greensched_simulator.arrays.precedence import Precedence
+from greensched_simulator.engine.state.autoscaler import (
+    NEXT_READY_S,
+    NodeAutoscaler,
+    OffSpans,
+    new_autoscaler,
+    turn_off_beyond_min,
+)
 from greensched_simulator.engine.state.choices import NOWHERE, RuleSet
 from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.job_estimates import JobEstimates
@@ -53,6 +60,7 @@ class Given(NamedTuple):
     terms: RunConfig
     steps_s: Floats  # times at which any grid changes, if a rule needs them
     outages: Outages
+    autoscaled: AutoscaledGroups = NO_AUTOSCALED
 
 
 class EventState(NamedTuple):
@@ -129,6 +137,8 @@ class Run(NamedTuple):
     broken: Broken
     unmet: Integers  # [J] how many jobs each still waits for; empty if none ever waits for another
     is_away: Integers  # [N] 1 for a node that is away; empty if no node ever fails
+    autoscaler: NodeAutoscaler
+    off: OffSpans
     is_plain: bool  # whether jobs only arrive, start where there is room and end
 
 
@@ -154,6 +164,8 @@ structref.define_proxy(RunStructure, _RunType, [*Run._fields])
 def run_of(given: Given, recorded: Recorded, rules: RuleSet) -> Any:
     """Return the structure of a new run, which keeps its inputs alive."""
     count, precedence, outages = given.jobs.arrival_s.size, given.precedence, given.outages
+    autoscaler, off = new_autoscaler(given.autoscaled), [(0, 0.0, 0.0) for _ in range(0)]
+    turn_off_beyond_min(autoscaler, given.cluster, off)
     return RunStructure(
         given.jobs, precedence, given.estimates, given.cluster, given.grid, given.plan,
         given.terms, given.steps_s, outages, rules, recorded,
@@ -162,7 +174,7 @@ def run_of(given: Given, recorded: Recorded, rules: RuleSet) -> Any:
         [(0.0, 0, 1.0, 1.0) for _ in range(0)], [(0, 0.0, 0.0) for _ in range(0)],
         precedence.parents.copy(),
         np.zeros(outages.node.max() + 1 if outages.node.size else 0, np.int64),
-        is_plain(given),
+        autoscaler, off, is_plain(given),
     )  # fmt: skip
 
 
@@ -172,6 +184,7 @@ def is_plain(given: Given) -> bool:
     terms = given.terms
     is_usual = terms.discipline == OLDEST_FIT and not terms.may_suspend
     is_usual = is_usual and given.cluster.cap.shape[1] == 0 and given.steps_s.size == 0
+    is_usual = is_usual and given.autoscaled.group.size == 0
     return bool(is_usual and given.precedence.parents.size == 0 and given.outages.at_s.size == 0)
 
 
@@ -209,9 +222,10 @@ def empty_agenda(jobs: int) -> Agenda:
 
 @inlined
 def next_times_s(run: Run) -> tuple[float, float, float, float]:
-    """Return the times of the next end, start, arrival and outage event; infinity if none.
+    """Return the times of the next end, start, arrival and node event; infinity if none.
 
-    An end is any time at which a running job is due; a node's return is an outage event too.
+    An end is any time at which a running job is due. A node event is that a node fails, comes back,
+    or is ready after it was off.
     """
     events, arrival_s, at_s = run.events, run.jobs.arrival_s, run.outages.at_s
     arrived, come = events.counts[ARRIVED], events.counts[OUTAGE]
@@ -219,5 +233,5 @@ def next_times_s(run: Run) -> tuple[float, float, float, float]:
         earliest_s(events.ends),
         earliest_s(events.starts),
         arrival_s[arrived] if arrived < arrival_s.size else np.inf,
-        at_s[come] if come < at_s.size else np.inf,
+        min(at_s[come] if come < at_s.size else np.inf, run.autoscaler.times_s[NEXT_READY_S]),
     )

@@ -17,6 +17,7 @@ from greensched_policies.kernel.seeing_nodes import Singles
 from greensched_policies.library.grid_table import GridTable
 from greensched_simulator.engine.queue.turns import let_agents_choose
 from greensched_simulator.engine.run import Broken, CapChanges, Given, Suspended, run_of
+from greensched_simulator.engine.state.autoscaler import OffSpans
 from greensched_simulator.engine.state.choices import RuleSet
 from greensched_simulator.engine.state.recorded import Recorded
 
@@ -198,10 +199,13 @@ def _put_episode(episodes: Any, place: int, episode: Any) -> None:
 
 
 @fast
-def history_of(episodes: Any, place: int) -> tuple[CapChanges, Suspended, Broken]:
-    """Return the changes of power caps, the run segments before stops, and the outages."""
+def history_of(episodes: Any, place: int) -> tuple[CapChanges, Suspended, Broken, OffSpans]:
+    """Return the changes of power caps, the run segments before stops, and when nodes were away.
+
+    They were away since they had failed or, last, since the node autoscaler had turned them off.
+    """
     run = episodes[place].kept
-    return run.changes, run.agenda.suspended, run.broken
+    return run.changes, run.agenda.suspended, run.broken, run.off
 
 
 def episodes_of(every: Sequence[Parts], book: Any) -> Any:

@@ -18,6 +18,7 @@ from greensched_policies.rules.catalogue import MAY_REJECT
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.engine.queue.deciding import OVER
 from greensched_simulator.engine.run import Broken, CapChanges, Given, Suspended
+from greensched_simulator.engine.state.autoscaler import OffSpans
 from greensched_simulator.engine.state.choices import NOWHERE, RuleSet, nodes_to_score, rules_of
 from greensched_simulator.engine.state.cluster import ClusterState, idle_cluster, node_table
 from greensched_simulator.engine.state.job_estimates import JobEstimates
@@ -82,7 +83,8 @@ class Prepared:
         """Return whether the compiled fast bill covers all that the accounting bills."""
         is_plain = not self.is_capped and not self.terms.may_suspend
         is_plain &= not self.world.batteries and not self.nodes_fail and not self.world.links.size
-        return is_plain and not self.has_gangs and not self.world.services
+        is_plain &= not self.world.services and not self.world.autoscaled.group.size
+        return is_plain and not self.has_gangs
 
     @property
     def is_capped(self) -> bool:
@@ -169,6 +171,7 @@ def new_parts(ready: Prepared, shown: Shown) -> Parts:
             terms=ready.terms,
             steps_s=ready.steps_s,
             outages=world.outages,
+            autoscaled=world.autoscaled,
         ),
         recorded=_nothing_in(ready, cluster),
         starts=_no_starts(shown.slots.shape[2]),
@@ -202,11 +205,16 @@ def _nothing_in(ready: Prepared, cluster: ClusterState) -> Recorded:
 
 
 def schedule_in(
-    ready: Prepared, parts: Parts, changes: CapChanges, suspended: Suspended, broken: Broken
+    ready: Prepared,
+    parts: Parts,
+    changes: CapChanges,
+    suspended: Suspended,
+    broken: Broken,
+    off: OffSpans,
 ) -> Schedule:
     """Return what an episode has recorded so far."""
     sleep = parts.given.cluster.sleep
-    return schedule_of(ready.world, parts.recorded, changes, suspended, broken, sleep)
+    return schedule_of(ready.world, parts.recorded, changes, suspended, broken, sleep, off)
 
 
 def reward_of_bill(ready: Prepared, ran: Schedule) -> float:

@@ -8,6 +8,7 @@ from greensched_policies.billing.timelines import NO_CAPS, NO_SLEEPS, Caps, Slee
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.arrays.nodes import NodeArrays
 from greensched_simulator.engine.run import Broken, CapChanges, Suspended
+from greensched_simulator.engine.state.autoscaler import OffSpans
 from greensched_simulator.engine.state.power_states import ASLEEP_FROM_S
 from greensched_simulator.engine.state.recorded import NODE, Recorded
 from greensched_simulator.world.world import World
@@ -43,16 +44,14 @@ class Schedule(NamedTuple):
     end_s: Floats
     node: Integers  # index of the node where its first worker ended; -1: it never ran
     run_segments: RunSegments
-    sleeps: Sleeps = NO_SLEEPS  # of nodes
+    sleeps: Sleeps = NO_SLEEPS  # of nodes; autoscaled ones are off then
     caps: Caps = NO_CAPS  # of nodes
     outages: Sleeps = NO_SLEEPS  # of nodes, which then draw nothing
 
     @property
     def off(self) -> Sleeps:
         """Return when nodes slept, woke or had failed."""
-        return Sleeps._make(
-            np.concatenate(pair) for pair in zip(self.sleeps, self.outages, strict=True)
-        )
+        return _together(self.sleeps, self.outages)
 
 
 def schedule_of(
@@ -62,6 +61,7 @@ def schedule_of(
     suspended: Suspended,
     broken: Broken,
     sleep: Floats,
+    off: OffSpans,
 ) -> Schedule:
     """Return the schedule that a run recorded; `sleep` is the table at the run's end."""
     run_segments = _run_segments(recorded, suspended)
@@ -71,7 +71,7 @@ def schedule_of(
         recorded.end_s,
         recorded.node,
         run_segments,
-        _sleeps(world.nodes, run_segments, sleep),
+        _together(_sleeps(world.nodes, run_segments, sleep), _off(world.nodes, off)),
         _caps(changes),
         _outages(broken),
     )
@@ -136,6 +136,19 @@ def _sleeps(nodes: NodeArrays, run_segments: RunSegments, sleep: Floats) -> Slee
         nodes.sleep_w[node],
         nodes.wake_w[node],
     )
+
+
+def _off(nodes: NodeArrays, off: OffSpans) -> Sleeps:
+    """Return when autoscaled nodes were off and then started, as sleeps."""
+    if not off:
+        return NO_SLEEPS
+    node, from_s, until_s = (np.array(column) for column in zip(*off, strict=True))
+    ready_s = until_s + nodes.wake_s[node]
+    return Sleeps(node, from_s, until_s, ready_s, nodes.sleep_w[node], nodes.wake_w[node])
+
+
+def _together(some: Sleeps, others: Sleeps) -> Sleeps:
+    return Sleeps._make(np.concatenate(pair) for pair in zip(some, others, strict=True))
 
 
 def _outages(broken: Broken) -> Sleeps:

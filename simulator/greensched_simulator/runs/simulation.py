@@ -24,6 +24,7 @@ from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.engine.engine import run
 from greensched_simulator.engine.holding.held_run import run_held
 from greensched_simulator.engine.run import DISCIPLINES, Given
+from greensched_simulator.engine.state.autoscaler import SCAN_INTERVAL_S
 from greensched_simulator.engine.state.choices import nodes_to_score, rules_of
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.engine.state.job_estimates import JobEstimates, estimates_of
@@ -120,15 +121,17 @@ def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -
         terms=run_config_of(world, policy),
         steps_s=steps_watched(world, policy),
         outages=world.outages,
+        autoscaled=world.autoscaled,
     )
     when = policy.when if green is None else green.when_policy
     rules = rules_of(when, policy.placing.rule, order, policy.cap, policy.pause)
     inputs = (given, rules) if held is None else (given, rules, held)
     engine = _engine_for(run if held is None else run_held, inputs)
     began_s = time.perf_counter()
-    recorded, changes, suspended, broken = engine(*inputs)
+    recorded, changes, suspended, broken, off = engine(*inputs)
     engine_s = time.perf_counter() - began_s
-    return TimedSchedule(schedule_of(world, recorded, changes, suspended, broken, sleep), engine_s)
+    schedule = schedule_of(world, recorded, changes, suspended, broken, sleep, off)
+    return TimedSchedule(schedule, engine_s)
 
 
 def _engine_for(engine: Any, inputs: tuple[Any, ...]) -> Callable[..., Any]:
@@ -141,6 +144,9 @@ def _engine_for(engine: Any, inputs: tuple[Any, ...]) -> Callable[..., Any]:
 def estimates_in(world: World, sleep: Floats) -> JobEstimates:
     """Return the job estimates of a world whose nodes sleep by the table `sleep`."""
     wake_s = sleep[WAKE_S] if sleep.shape[1] else np.zeros(world.nodes.zone.size)
+    if world.autoscaled.group.size:
+        start_s = SCAN_INTERVAL_S + world.autoscaled.wake_s
+        wake_s = np.where(world.autoscaled.group >= 0, start_s, wake_s)
     jobs, zones = world.jobs, len(world.zones)
     found = estimates_of(jobs, world.precedence, world.nodes, zones, wake_s, world.links)
     if world.links.size == 0:

@@ -30,10 +30,13 @@ def sleep_columns(world: World) -> SleepColumns:
 def sleep_table(world: World, policy: Policy) -> Floats:
     """Return the sleep table at the start: all nodes are empty and awake, and their time runs.
 
-    Raises BadInput for a rule that keeps a node awake for a negative time.
+    Autoscaled nodes do not sleep by a rule. Raises BadInput for a rule that keeps a node awake for
+    a negative time.
     """
     columns = sleep_columns(world)
     awake_s = stays_awake_s(SLEEP_RULES[policy.sleep], columns)
+    if world.autoscaled.group.size:
+        awake_s = np.where(world.autoscaled.group >= 0, np.inf, awake_s)
     ever = np.isfinite(awake_s)
     if world.empty_nodes_sleep or not ever.any():
         return np.empty((6, 0))

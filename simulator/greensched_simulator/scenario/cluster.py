@@ -51,6 +51,15 @@ class Sleep(ScenarioPart):
     )
 
 
+class Autoscaling(ScenarioPart):
+    """Start and removal of nodes by Kubernetes' Cluster Autoscaler; `count` is the most."""
+
+    min: int = Field(
+        ge=0,
+        description="Least number of nodes that are up; a run begins with these. At most `count`.",
+    )
+
+
 class Embodied(ScenarioPart):
     """A node's embodied carbon, spread over its life and reported apart from energy's carbon."""
 
@@ -117,6 +126,12 @@ class NodeGroup(ScenarioPart):
         description="Sleep of empty nodes; without it they stay on, or sleep at no "
         "cost under `empty_nodes_sleep`.",
     )
+    autoscaling: Autoscaling | None = Field(
+        default=None,
+        description="The Cluster Autoscaler starts and removes the nodes; without it they stay "
+        "on, or sleep. Needs `sleep`: what a node draws while it is off, and the time it takes to "
+        "start.",
+    )
     embodied: Embodied | None = Field(
         default=None, description="Embodied carbon of a node; without it none is reported."
     )
@@ -133,4 +148,4 @@ class Cluster(ScenarioPart):
     @property
     def nodes_sleep(self) -> bool:
         """Return whether any node can sleep if the policy allows it."""
-        return any(group.sleep is not None for group in self.nodes)
+        return any(group.sleep is not None and group.autoscaling is None for group in self.nodes)

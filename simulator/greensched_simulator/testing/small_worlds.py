@@ -18,7 +18,7 @@ from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.encoding.weights import Weights
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.moving import NO_LINKS
-from greensched_simulator.arrays.nodes import NodeArrays, Outages
+from greensched_simulator.arrays.nodes import AutoscaledGroups, NodeArrays, Outages
 from greensched_simulator.arrays.precedence import precedence_of
 from greensched_simulator.engine.state.cluster import ClusterState, node_table
 from greensched_simulator.runs.schedule import RunSegments, Schedule
@@ -197,6 +197,12 @@ def with_outages(world: World, *spans: tuple[int, float, float]) -> World:
     )
     at_s, is_back, node = (np.array(column) for column in zip(*events, strict=True))
     return world._replace(outages=Outages(at_s, node.astype(np.int64), is_back.astype(np.int64)))
+
+
+def with_autoscaling(world: World, group: Sequence[int], min_nodes: Sequence[int]) -> World:
+    """Return the world with autoscaled groups of equal nodes; -1 for a node that stays on."""
+    own, least, wake_s = np.array(group), np.array(min_nodes), world.nodes.wake_s.copy()
+    return world._replace(autoscaled=AutoscaledGroups(own, least, wake_s, np.array([0.2, 0.7])))
 
 
 def with_panels(world: World, dice: np.random.Generator) -> World:

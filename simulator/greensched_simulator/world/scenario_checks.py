@@ -48,6 +48,7 @@ def belongs_together(content: Mapping[str, Any], context: Mapping[str, Any]) -> 
         if group and group.get("hardware") is None and group.get("curve_watts") is None:
             yield ("cluster", "nodes", number), "name its hardware, or give curve_watts"
         yield from _sleep(number, group, content, context)
+        yield from _autoscaling(number, _read(NodeGroup, group, context))
     span = _span(content)
     for zone, grid in grids.items():
         carbon = _read(Carbon, _mapping(grid).get("carbon"), context)
@@ -117,6 +118,21 @@ def _sleep(
         yield from (((*place, field), reason) for field, reason in sleep_faults(read))
     if _mapping(content.get("assumptions")).get("empty_nodes_sleep") is True:
         yield place, "assumptions.empty_nodes_sleep lets all nodes sleep at no cost: remove either"
+
+
+def _autoscaling(number: int, group: NodeGroup | None) -> FaultsByPlace:
+    place = ("cluster", "nodes", number, "autoscaling")
+    if group is None or group.autoscaling is None:
+        return
+    if group.autoscaling.min > group.count:
+        nodes = f"{group.count} node" + ("" if group.count == 1 else "s")
+        yield (*place, "min"), f"the group has {nodes}: give at most {group.count}"
+    if group.sleep is None:
+        yield (
+            place,
+            "a node that is off draws something, and takes time to start: give sleep, too, such as "
+            "{watts: 0, wake: 2m}",
+        )
 
 
 def _currency(place: FieldPlace, price: Any, content: Mapping[str, Any]) -> FaultsByPlace:

@@ -23,7 +23,7 @@ from greensched_simulator.world.services import rooms, sized
 from greensched_simulator.world.world import capacity_of, nodes_of
 
 # Whether jobs fit and services can be served does not depend on these.
-_NOT_OF_NODES = {"name", "zone", "pue", "sleep", "embodied", "failures"}
+_NOT_OF_NODES = {"name", "zone", "pue", "sleep", "autoscaling", "embodied", "failures"}
 _NOT_OF_JOBS = {
     "slack", "deadline_runtime_factor", "estimate_error", "suspend", "elastic", "data",
 }  # fmt: skip

@@ -12,7 +12,12 @@ from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.encoding.weights import Weights
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.moving import NO_LINKS
-from greensched_simulator.arrays.nodes import NodeArrays, Outages
+from greensched_simulator.arrays.nodes import (
+    NO_AUTOSCALED,
+    AutoscaledGroups,
+    NodeArrays,
+    Outages,
+)
 from greensched_simulator.arrays.precedence import NO_PRECEDENCE, Precedence, whole_jobs
 from greensched_simulator.arrays.seeds import naming_seed
 from greensched_simulator.scenario.model import Scenario
@@ -22,6 +27,7 @@ from greensched_simulator.world.grid_doubts import notes_on_files
 from greensched_simulator.world.job_building import JobList, build_jobs
 from greensched_simulator.world.job_drafts import Capacity
 from greensched_simulator.world.network import links_of
+from greensched_simulator.world.node_autoscaling import autoscaled_of
 from greensched_simulator.world.node_outages import NO_OUTAGES, outages_of
 from greensched_simulator.world.node_power import power_of
 from greensched_simulator.world.services import ServiceRows, with_services
@@ -57,6 +63,7 @@ class World(NamedTuple):
     batteries: tuple[Battery | None, ...] = ()  # [Z], None without panels; [0] if no zone has any
     scaling: Floats = NO_SCALING  # of elastic jobs, by the row that each names
     outages: Outages = NO_OUTAGES  # of the nodes that are awake then
+    autoscaled: AutoscaledGroups = NO_AUTOSCALED
     links: Floats = NO_LINKS  # [4,Z,Z] between zones, if any job has data: see `moving`
     caps_package_power: bool = False  # CPU caps limit watts of packages, else frequency
     green_policy: GreenPolicy | None = None  # for the policy of that name
@@ -108,6 +115,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
         else (),
         scaling=scaling_of(scenario.workload),
         outages=outages_of(scenario.cluster.nodes, seed, horizon_s),
+        autoscaled=autoscaled_of(scenario.cluster.nodes, nodes, seed),
         links=links_of(scenario),
         caps_package_power=assumed.cpu_caps == "package-power",
         green_policy=read_policy_file(scenario.green_policy) if scenario.green_policy else None,

@@ -21,7 +21,12 @@ from greensched_simulator.engine.execution.workers import (
     workers_of,
 )
 from greensched_simulator.engine.run import Run
-from greensched_simulator.engine.state.cluster import ClusterState, is_empty
+from greensched_simulator.engine.state.cluster import (
+    AWAY,
+    ClusterState,
+    is_away,
+    is_empty,
+)
 from greensched_simulator.engine.state.power_states import (
     ASLEEP_FROM_S,
     awake_from_s,
@@ -30,8 +35,6 @@ from greensched_simulator.engine.state.power_states import (
 )
 from greensched_simulator.engine.state.progress import lose_unsaved_work
 from greensched_simulator.engine.state.recorded import Recorded
-
-AWAY = -1.0  # cores free on a node that is away: fewer than any job asks for
 
 
 @borrowing
@@ -45,7 +48,7 @@ def back_s(outages: Outages, come: int, node: int) -> float:
 @inlined
 def can_fail(node: int, now_s: float, cluster: ClusterState) -> bool:
     """Return whether a node can fail: it is awake, and jobs may use it."""
-    if cluster.cpu_free[node] <= 0.5 * AWAY:
+    if is_away(cluster, node):
         return False
     if cluster.sleep.shape[1] == 0:
         return True

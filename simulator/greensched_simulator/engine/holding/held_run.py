@@ -20,6 +20,7 @@ from greensched_simulator.engine.run import (
     Suspended,
     run_of,
 )
+from greensched_simulator.engine.state.autoscaler import OffSpans
 from greensched_simulator.engine.state.choices import RuleSet
 from greensched_simulator.engine.state.recorded import Recorded, nothing_recorded
 
@@ -27,13 +28,13 @@ from greensched_simulator.engine.state.recorded import Recorded, nothing_recorde
 @fast
 def run_held(
     given: Given, rules: RuleSet, terms: HoldTable
-) -> tuple[Recorded, CapChanges, Suspended, Broken]:
+) -> tuple[Recorded, CapChanges, Suspended, Broken, OffSpans]:
     """Run all jobs to their end as `engine.run` does, but hold those that the terms let wait."""
     nodes_fail = given.outages.node.size > 0
     recorded = nothing_recorded(given.jobs, given.cluster, given.terms, nodes_fail)
     whole, hold = run_of(given, recorded, rules), empty_hold(terms)
     _run_lent(lent_structure(whole), hold)
-    return recorded, whole.changes, whole.agenda.suspended, whole.broken
+    return recorded, whole.changes, whole.agenda.suspended, whole.broken, whole.off
 
 
 @fast

@@ -25,7 +25,7 @@ from greensched_simulator.engine.execution.workers import (
 from greensched_simulator.engine.queue.gangs import place_all
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.choices import NOWHERE, best_of, fits, search
-from greensched_simulator.engine.state.cluster import ClusterState
+from greensched_simulator.engine.state.cluster import ClusterState, with_own_room
 from greensched_simulator.engine.state.gpu_shares import give_gpus
 from greensched_simulator.engine.state.progress import expected_end_s, expected_left_s, leaves_s
 
@@ -136,7 +136,7 @@ def reservation(job: int, now_s: float, run: Run) -> Reservation:
         running[place] = job_at(ends, place)
         ends_s = _expected_end_s(running[place], run)
         expected_s[place] = max(np.floor(ends_s / _TOGETHER_S + 0.5) * _TOGETHER_S, now_s)
-    free = _copy_of(run.cluster)
+    free = with_own_room(run.cluster)
     for place in np.argsort(expected_s, kind="mergesort"):
         other = running[place]
         for worker in range(workers_of(other, recorded)):
@@ -159,16 +159,6 @@ def _expected_end_s(job: int, run: Run) -> float:
         return expected_end_s(job, jobs, recorded.progress)
     speed, start_s = run.cluster.nodes[CORE_SPEED, recorded.node[job]], recorded.start_s[job]
     return leaves_s(job, start_s, start_s + jobs.estimate_s[job] / speed, jobs)
-
-
-@fast
-def _copy_of(cluster: ClusterState) -> ClusterState:
-    return ClusterState(
-        cluster.nodes, cluster.zone, cluster.sleep, cluster.cap, cluster.cpu_free.copy(),
-        cluster.memory_free.copy(), cluster.gpu_free.copy(), cluster.gpu_shares.copy(),
-            cluster.busy,
-        cluster.pods, cluster.next_node, cluster.found,
-    )  # fmt: skip
 
 
 @borrowing

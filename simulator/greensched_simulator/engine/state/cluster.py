@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greensched_policies.compiling.compiled import inlined
+from greensched_policies.compiling.compiled import fast, inlined
 from greensched_policies.costs.cost import (
     CORE_SPEED,
     CPU_CAPACITY,
@@ -19,6 +19,8 @@ from greensched_policies.costs.cost import (
     NodeColumns,
 )
 from greensched_simulator.arrays.nodes import NodeArrays
+
+AWAY = -1.0  # cores free on a node that has failed or is off: fewer than any job asks for
 
 
 class ClusterState(NamedTuple):
@@ -44,6 +46,22 @@ class ClusterState(NamedTuple):
 def is_empty(cluster: ClusterState, node: int) -> bool:
     """Return whether nothing runs on a node."""
     return bool(cluster.pods[node] == 0)
+
+
+@inlined
+def is_away(cluster: ClusterState, node: int) -> bool:
+    """Return whether a node has failed, is off, or is never used."""
+    return bool(cluster.cpu_free[node] <= 0.5 * AWAY)
+
+
+@fast
+def with_own_room(cluster: ClusterState) -> ClusterState:
+    """Return the cluster with a copy of its free room, to try out what would fit."""
+    return ClusterState(
+        cluster.nodes, cluster.zone, cluster.sleep, cluster.cap, cluster.cpu_free.copy(),
+        cluster.memory_free.copy(), cluster.gpu_free.copy(), cluster.gpu_shares.copy(),
+        cluster.busy, cluster.pods, cluster.next_node, cluster.found,
+    )  # fmt: skip
 
 
 @inlined
@@ -89,7 +107,7 @@ def idle_cluster(
     count = nodes.zone.size
     cpu_free = nodes.cpu_capacity.copy()
     if only_node_0:
-        cpu_free[1:] = -1.0  # less than any job asks for
+        cpu_free[1:] = AWAY
     return ClusterState(
         nodes=table,
         zone=nodes.zone,
