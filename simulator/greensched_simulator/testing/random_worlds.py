@@ -11,6 +11,7 @@ from greensched_simulator.testing.small_worlds import (
     even_links,
     make_world,
     most_workers,
+    with_autoscaling,
     with_outages,
     with_panels,
 )
@@ -28,8 +29,8 @@ def random_world(
 ) -> World:
     """Return up to 40 jobs on up to 7 unlike nodes in two zones, often crowded.
 
-    `kind` names an additional feature: data, elastic, failures, graphs, gangs, panels, pauses,
-    services.
+    `kind` names additional features: autoscaled, data, elastic, failures, graphs, gangs, panels,
+    pauses, services.
     """
     dice = np.random.default_rng(seed)
     arrivals_s = np.sort(60.0 * dice.integers(0, 300, dice.integers(1, 40)))
@@ -64,6 +65,7 @@ def random_world(
         caps_package_power=bool(capping.random() < 0.3),
     )  # fmt: skip
     world = _with_failures(world, dice) if "failures" in kind else world
+    world = _autoscaled(world) if "autoscaled" in kind else world
     world = world._replace(links=even_links(9.0, 10.0, 0.001)) if "data" in kind else world
     world = _with_service(world, seed) if "services" in kind else world
     return with_panels(world, dice) if "panels" in kind else world
@@ -73,6 +75,13 @@ def _with_failures(world: World, dice: np.random.Generator) -> World:
     """Return the world in which each node fails once."""
     spans = dice.uniform(0.0, 3.0, (world.nodes.zone.size, 2)).cumsum(axis=1).tolist()
     return with_outages(world, *((node, *span) for node, span in enumerate(spans)))
+
+
+def _autoscaled(world: World) -> World:
+    """Return the world in which each node is an autoscaled group, since they are unlike."""
+    nodes = range(world.nodes.zone.size)
+    awake = world._replace(empty_nodes_sleep=False)
+    return with_autoscaling(awake, nodes, [node % 2 for node in nodes])
 
 
 def _with_service(world: World, seed: int) -> World:

@@ -156,6 +156,7 @@ def drawn(
     nodes: int = 3,
     *,
     sleep: Any = None,
+    autoscaling: Any = None,
     sites: Any = None,
     data: Any = None,
     failures: Any = None,
@@ -169,7 +170,7 @@ def drawn(
     groups = [
         {"name": zone.lower(), "count": nodes, "curve_watts": CURVE, "cpu_cores": 16,
          "memory": "64Gi", "zone": zone, "speed": speed, "sleep": sleep,
-         "failures": failures}
+         "autoscaling": autoscaling, "failures": failures}
         for zone, speed in (("A", 1.0), ("B", 1.3))
     ]  # fmt: skip
     return build_world(
@@ -202,6 +203,7 @@ SLEEPS = st.sampled_from(
         {"empty_nodes_sleep": True},
         {"sleep": {"watts": 5, "wake": "4m"}},
         {"sleep": {"watts": 5, "wake": "0s"}},
+        {"sleep": {"watts": 5, "wake": "4m"}, "autoscaling": {"min": 1}},
         {"sites": {"A": {"solar": PANELS}}},
         {"sites": {"B": {"solar": PANELS, "battery": BATTERY}}, "empty_nodes_sleep": True},
         {"sites": {"A": {"weather": {"temperature": WEATHER}}}},

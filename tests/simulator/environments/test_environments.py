@@ -78,6 +78,9 @@ CASES = (
     ("carbon-time+least-carbon+unicep+scale-freely", "elastic gangs"),
     ("carbon-time+first-fit", ""),
     ("lowest-window+round-robin+wfp3", "gangs"),
+    ("carbon-time+spread+sleep-at-once", "autoscaled"),
+    ("planned-window+topsis+easy+cap-frugal", "autoscaled data failures gangs"),
+    ("carbon-scaler", "autoscaled elastic graphs"),
 )
 cases = pytest.mark.parametrize(
     ("policy", "kind"), CASES, ids=[f"{policy} {kind}".strip() for policy, kind in CASES]

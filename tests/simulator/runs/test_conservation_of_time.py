@@ -19,7 +19,8 @@ from greensched_simulator.world.world import World, idle_watts
 
 HOUR = 3600.0
 KINDS = ["", "data", "data graphs gangs pauses", "elastic pauses", "failures pauses",
-         "data elastic failures graphs panels pauses"]  # fmt: skip
+         "data elastic failures graphs panels pauses", "autoscaled data gangs pauses",
+         "autoscaled failures graphs"]  # fmt: skip
 POLICIES = ["run-now+spread", "planned-window+least-cost+sleep-at-once", "wait-awhile",
             "cheapest-window+bin-pack+cap-60+pause-freely+sleep-at-break-even",
             "carbon-scaler", "reject-long+sleep-at-once"]  # fmt: skip
