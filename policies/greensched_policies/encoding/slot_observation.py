@@ -22,8 +22,8 @@ from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.timing import (
     MOST_RELATIVE,
     Timing,
+    all_relative_to_day,
     deadline_margin,
-    relative_to_day,
 )
 
 SLOT_FEATURES = (
@@ -76,8 +76,8 @@ def encode_when(slots: SlotColumns, asked: DecisionToMake, day: ComingDay) -> Sl
     features = np.empty((batch, len(SLOT_FEATURES), count), dtype=np.float32)
     features[:, :_RELATIVE] = values
     features[:, _BUSIEST] = slots.busiest_over_run
-    features[:, _CARBON_OF_DAY] = relative_to_day(slots.carbon_over_run, day.carbon_g_per_kwh)
-    features[:, _PRICE_OF_DAY] = relative_to_day(slots.price_over_run, day.price_per_mwh)
+    features[:, _CARBON_OF_DAY] = all_relative_to_day(slots.carbon_over_run, day.carbon_g_per_kwh)
+    features[:, _PRICE_OF_DAY] = all_relative_to_day(slots.price_over_run, day.price_per_mwh)
     _fill_starts(slots, asked.timing, features)
     context = np.empty((batch, len(CONTEXT_FEATURES)), dtype=np.float32)
     shared = work_columns(asked.workload, asked.weights, True, asked.mean_memory, count)

@@ -55,17 +55,25 @@ def timing_columns(found: Timing, runtime_s: Any) -> tuple[Any, Any, Any, Any, A
     )
 
 
-def relative_to_day(values: Floats, day: Floats) -> Floats:
-    """Return carbon or prices, [B,S], relative to their magnitude over a coming day, [B].
+def relative_to_day(value: float, day: float) -> float:
+    """Return carbon or a price relative to its magnitude over a coming day, −4 to 4.
 
-    They are bounded, −4 to 4, and 1 where anything is not known, or the day's is nothing.
+    The result is 1 where anything is not known, or the day's is nothing.
     """
+    magnitude = abs(day)
+    if np.isnan(value) or not magnitude > _LEAST_MAGNITUDE:  # nor if it is not a number
+        return 1.0
+    return min(max(value / magnitude, -MOST_RELATIVE), MOST_RELATIVE)
+
+
+def all_relative_to_day(values: Floats, day: Floats) -> Floats:
+    """Return what `relative_to_day` does of values without gaps, [B,S], and of days, [B]."""
     relative = np.ones(values.shape)
     for row in range(day.size):
         magnitude = abs(day[row])
-        if magnitude > _LEAST_MAGNITUDE:  # not a NaN either
-            bounded = np.minimum(np.maximum(values[row] / magnitude, -MOST_RELATIVE), MOST_RELATIVE)
-            relative[row] = np.where(np.isnan(bounded), 1.0, bounded)
+        if magnitude > _LEAST_MAGNITUDE:
+            bounded = np.maximum(values[row] / magnitude, -MOST_RELATIVE)
+            relative[row] = np.minimum(bounded, MOST_RELATIVE)
     return relative
 
 

@@ -155,7 +155,7 @@ def see_nodes(integers_at: Any, numbers_at: Any) -> None:
     _copy(signals[0], scratch.means[CARBON])
     _copy(signals[1], scratch.means[PRICE])
     lacked[0], lacked[1] = fill_missing_zones(table.zone, np.arange(count), scratch.means)
-    fill_of_day(scratch, signals[2:])
+    fill_of_day(scratch.means, signals[2:], scratch.of_day)
     all_shown = carray(_singles(whole[at.SHOWN_AT]), (_SHARED + _OWN * count,))
     features = all_shown[_SHARED:].reshape((1, _OWN, count))
     shown = NodesShown(features, all_shown[:_SHARED].reshape((1, _SHARED)), True, True)

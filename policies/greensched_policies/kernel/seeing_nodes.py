@@ -82,7 +82,7 @@ _room_columns = compiled(room_columns, inlined)
 _relative_scale = compiled(relative_scale, inlined)
 _work_columns = compiled(work_columns, inlined)
 _timing_columns = compiled(timing_columns, inlined)
-_relative_to_day = compiled(relative_to_day)
+_relative_to_day = compiled(relative_to_day, inlined)
 _leave_out_unknown = compiled(leave_out_unknown)
 
 
@@ -276,13 +276,15 @@ def put_timing(found: Timing, workload: WorkloadColumns, context: Singles) -> No
     seen[WEEK_SIN], seen[WEEK_COS] = column[5], column[6]
 
 
-@fast
-def fill_of_day(scratch: Scratch, day: Floats) -> None:
-    """Fill in the zones' means relative to those over their coming day, [2,Z]; NaN: not known."""
+@borrowing
+def fill_of_day(means: Floats, day: Floats, of_day: Floats) -> None:
+    """Fill in the zones' means relative to those over their coming day, [2,Z]; NaN: not known.
+
+    `of_day` may be `day` itself.
+    """
     for signal in (CARBON, PRICE):
-        relative = _relative_to_day(scratch.means[signal].reshape((-1, 1)), day[signal])
-        for zone in range(day.shape[1]):
-            scratch.of_day[signal, zone] = relative[zone, 0]
+        for zone in range(means.shape[1]):
+            of_day[signal, zone] = _relative_to_day(means[signal, zone], day[signal, zone])
 
 
 @inlined

@@ -14,6 +14,7 @@ from greensched_policies.encoding.timing import (
     USUAL_ON_TIME_TARGET,
     USUAL_RUNTIME_ERROR,
     Timing,
+    all_relative_to_day,
     deadline_margin,
     relative_to_day,
     timing_columns,
@@ -86,7 +87,10 @@ def test_time_goes_round_in_a_day_and_in_a_week(
 def test_carbon_and_price_are_told_relative_to_the_coming_day(
     value: float, day: float, relative: float
 ) -> None:
-    assert relative_to_day(np.array([[value]]), np.array([day])).tolist() == [[relative]]
+    assert relative_to_day(value, day) == relative
+    if not math.isnan(value):  # starts are told without gaps
+        many = all_relative_to_day(np.array([[value, value]]), np.array([day]))
+        assert many.tolist() == [[relative, relative]]
 
 
 @given(st.floats(-1e4, 1e7), st.floats(1.0, 1e6), st.floats(0.0, 3.0))

@@ -166,7 +166,9 @@ def dearness_of(grid: GridTable, now_s: float) -> Floats:
     """Return each zone's price now, relative to its forecast mean over the next day."""
     now = means_over(grid, now_s, now_s + _MOMENT_S)
     day = means_over(grid, now_s, now_s + SECONDS_PER_DAY)
-    found: Floats = _relative_to_day(now[PRICE].reshape((-1, 1)), day[PRICE])[:, 0].copy()
+    found = np.ones(now.shape[1])
+    for zone in range(found.size):
+        found[zone] = _relative_to_day(now[PRICE, zone], day[PRICE, zone])
     return found
 
 

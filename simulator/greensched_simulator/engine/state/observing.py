@@ -6,12 +6,12 @@ import numpy as np
 
 from greensched_core.units import SECONDS_PER_DAY
 from greensched_policies.billing.transfers import with_transfer
-from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
+from greensched_policies.compiling.compiled import borrowing, compiled, inlined
 from greensched_policies.costs.capping import CPU
 from greensched_policies.costs.cost import Floats, Integers, WorkloadColumns, ZoneColumns
 from greensched_policies.costs.sleeping import with_waking
 from greensched_policies.encoding.timing import Timing
-from greensched_policies.kernel.grid_means import fill_means, means_over
+from greensched_policies.kernel.grid_means import fill_means
 from greensched_policies.kernel.seeing_nodes import (
     NO_CAP,
     NodeKnown,
@@ -103,10 +103,11 @@ def describe(
             put_learned(node, known, zone, scratch.of_day, shown.features, place)
 
 
-@fast
+@borrowing
 def fill_zone_days(grid: GridTable, now_s: float, scratch: Scratch) -> None:
     """Fill in the zones' means relative to their coming day; the means are filled in before."""
-    fill_of_day(scratch, means_over(grid, now_s, now_s + SECONDS_PER_DAY))
+    fill_means(grid, now_s, now_s + SECONDS_PER_DAY, scratch.of_day)
+    fill_of_day(scratch.means, scratch.of_day, scratch.of_day)
 
 
 @borrowing

@@ -102,7 +102,7 @@ def seen_compiled(
     features, context = np.empty((1, 22, count), np.float32), np.empty((1, 15), np.float32)
     scratch = empty_scratch(count, count)
     scratch.means[:] = np.concatenate(zones)
-    fill_of_day(scratch, scratch.means)
+    fill_of_day(scratch.means, scratch.means, scratch.of_day)
     left_s, begin_s = TIMING.left_s, TIMING.now_s - now_s
     worker = NewWorker(numbers(workload, 0), Data(0.0, 0), now_s, left_s, planned_zone)
     terms = RunConfig(
