@@ -23,7 +23,7 @@ SingleFloats = npt.NDArray[np.float32]
 _OVERHEAD_BYTES = 2048  # per decision, without its arrays
 _BYTES_PER_CANDIDATE = 4 + 4 + 4 * 4 + 1
 _OUTLOOK_BYTES = 512  # per outlook, without its means
-_BYTES_PER_MEANS = 2 * 8  # carbon and price
+_BYTES_PER_MEANS = 4 * 8  # carbon and price, over the run and over the coming day
 _MOST_UNBOUND = (
     5_000  # pods scored and not yet bound, as many as a burst; others may never be bound
 )

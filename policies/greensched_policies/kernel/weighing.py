@@ -33,12 +33,12 @@ def weigh(
 
 @inlined
 def _relative_energy(energy: Floats, zone: int) -> float:
-    """Return the energy in a zone, relative to the mean; 1 where it is not known or infinite."""
+    """Return the energy in a zone, relative to the mean; 1 where it is not known or not finite."""
     known, total = 0, 0.0
     for each in energy:
-        if not np.isinf(each):
+        if np.isfinite(each):
             known, total = known + 1, total + each
-    if total == 0.0 or np.isinf(energy[zone]):
+    if total == 0.0 or not np.isfinite(energy[zone]):
         return 1.0
     return float(energy[zone] * known / total)
 

@@ -12,7 +12,7 @@ import numpy as np
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.costs.pausing import PauseColumns, Slots, restarts
 from greensched_policies.encoding.carbon_limit import is_within
-from greensched_policies.encoding.slots import FULL
+from greensched_policies.encoding.slots import FULL, SlotColumns
 from greensched_policies.encoding.weights import UNLIMITED, CarbonLimit, Weights
 from greensched_policies.library.functions import MOST_STARTS
 from greensched_policies.planning.core_plan import CorePlan
@@ -103,7 +103,7 @@ def plan_slots(
     needs, count = (work.cpu_cores, work.gpus, work.memory_bytes), int(counts.max())
     by_zone = np.array([work.runtime_s, work.power_w])
     slots, raw = see_slots(outlook, plan, now_s, by_zone, needs, work.weights, count)
-    first, cost = _first(work, now_s, outlook.slot_s), work.when(slots)
+    first, cost = _first(work, now_s, outlook.slot_s), _costs(work, slots)
     views = [
         _View(
             work,
@@ -122,6 +122,13 @@ def plan_slots(
     view, chosen, total = min(answers, key=lambda answer: answer[2])  # of equal ones the first
     answer = _judged(view, chosen, total, thresholds)
     return answer if _is_allowed(answer.chosen, work.limit) else None
+
+
+def _costs(work: Interruptible, slots: SlotColumns) -> Floats:
+    """Return the cost of each slot, [Z,S]; a rule, or model, sees only zones that can take it."""
+    costs, able = np.full(slots.wait_s.shape, np.inf), np.isfinite(work.runtime_s)
+    costs[able] = work.when(SlotColumns._make(each[able] for each in slots))
+    return costs
 
 
 def _is_allowed(chosen: Chosen, limit: CarbonLimit) -> bool:

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
+from greensched_policies.costs.cost import Floats
+from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import Outlook, outlook_of
 from greensched_policies.planning.planning import StartReason, StartRequest
+from greensched_policies.planning.slot_planning import Interruptible, plan_slots
 from greensched_policies.rules.catalogue import WHEN_RULES
 from tests.policies.planning.one_start import choose_start
 
@@ -94,3 +97,23 @@ def test_a_zone_that_cannot_take_the_work_changes_nothing() -> None:
 def test_on_a_flat_grid_time_alone_holds_nothing_and_is_no_saving() -> None:
     found = choose_start(outlook([200.0] * 24), plan(1), request([900.0], [100.0], 1.0), 0.0)
     assert (found.start_s, found.saving, found.why) == (0.0, 0.0, StartReason.NOW_IS_BEST)
+
+
+def test_a_zone_that_cannot_take_work_that_may_pause_is_not_shown_to_its_policy() -> None:
+    """A model would answer what is infinite with no number, and a rule would serve for all."""
+    seen: list[SlotColumns] = []
+
+    def model(slots: SlotColumns) -> Floats:
+        seen.append(slots)
+        return slots.weighted_over_run
+
+    work = Interruptible(
+        runtime_s=np.array([np.inf, 4 * SLOT_S]), latest_s=8 * SLOT_S, cpu_cores=1.0,
+        power_w=np.array([100.0, 100.0]), weights=Weights(0.0, 1.0, 0.0), when=model,
+        restart_s=0.0, most_restarts=9.0,
+    )  # fmt: skip
+    grid = outlook([1.0] * 40, [300.0, 100.0] * 20)
+    found = plan_slots(grid, plan(2), work, 0.0, thresholds=None)
+    assert found is not None and found.chosen.run.zone == 1
+    assert [np.isfinite(each).all() for each in seen[0]] == [True] * len(SlotColumns._fields)
+    assert seen[0].wait_s.shape[0] == 1
