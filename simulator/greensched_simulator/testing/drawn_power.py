@@ -78,7 +78,8 @@ def _speed_of(
     world: World, schedule: Schedule, service: ServiceRows, segment: int, at_s: float
 ) -> float:
     """Return the speed of a replica under its node's caps right after `at_s`."""
-    job, node = (int(each[segment]) for each in schedule.run_segments[:2])
+    ran = schedule.run_segments
+    job, node = int(ran.job[segment]), int(ran.node[segment])
     cpu_frequency, gpu_cap = caps_at(schedule, node, at_s)
     speed = float(cpu_speed(cpu_frequency, world.jobs.frequency_sensitivity[job]))
     if world.jobs.gpus[job] > 0:

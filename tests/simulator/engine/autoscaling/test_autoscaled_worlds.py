@@ -1,27 +1,22 @@
 """Whatever is autoscaled: all work runs, on nodes that are up, and all energy is reported."""
 
-import itertools
-from dataclasses import astuple
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_simulator.policy import policy_named
-from greensched_simulator.runs.node_hours import node_hours
 from greensched_simulator.runs.schedule import Schedule
-from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
-from greensched_simulator.testing.drawn_power import drawn_watts
+from greensched_simulator.runs.simulation import billed_until_s, simulate
 from greensched_simulator.testing.small_worlds import (
     Fields,
     bytes_of,
-    free_room,
     make_world,
     with_autoscaling,
     with_outages,
 )
 from greensched_simulator.world.world import World
+from tests.simulator.energy_told import assert_all_energy_is_told, moments
 
 pytestmark = pytest.mark.engine
 
@@ -48,28 +43,10 @@ def test_all_work_runs_where_there_is_room_and_all_energy_is_reported(
     assert np.isfinite(schedule.end_s).all()
     assert bytes_of(schedule) == bytes_of(simulate(world, policy_named(policy)))
     until_s = billed_until_s(world, schedule) + 2000.0
-    bill = bill_of(world, schedule, until_s)
-    joules = np.zeros((4, world.nodes.zone.size))
-    for begin_s, end_s in itertools.pairwise(moments(schedule, until_s)):
-        joules += drawn_watts(world, schedule, begin_s) * (end_s - begin_s)
-        assert (free_room(world, schedule, begin_s) >= -1e-6).all()
-        if policy != "node-0":
-            assert_sizes(world, schedule, begin_s)
-    for billed, integral in zip(astuple(bill)[:4], joules, strict=True):
-        np.testing.assert_allclose(billed, integral, rtol=1e-9, atol=1e-3)
-    rows = [*node_hours(world, schedule, until_s)]
-    for name in ("energy_active_j", "energy_idle_j", "energy_sleep_j", "energy_wake_j"):
-        told_j = sum(getattr(each, name).sum() for each in rows)
-        assert told_j == pytest.approx(getattr(bill, name).sum(), rel=1e-9, abs=1e-3)
-
-
-def moments(schedule: Schedule, until_s: float) -> list[float]:
-    """Return all times at which something changes, in order."""
-    ran = schedule.run_segments
-    times = {0.0, until_s, *ran.start_s.tolist(), *ran.end_s.tolist()}
-    for column in (*schedule.off[1:4], schedule.caps.from_s):
-        times |= {*column.tolist()}
-    return sorted(each for each in times if each <= until_s)
+    assert_all_energy_is_told(world, schedule, until_s)
+    if policy != "node-0":
+        for at_s in moments(schedule, until_s):
+            assert_sizes(world, schedule, at_s)
 
 
 def assert_sizes(world: World, schedule: Schedule, at_s: float) -> None:

@@ -1,7 +1,5 @@
 """Nodes that nothing needs are removed: after which time, and which of them."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
@@ -15,20 +13,12 @@ from greensched_simulator.testing.small_worlds import (
     with_outages,
 )
 from greensched_simulator.world.world import World
+from tests.simulator.engine.autoscaling.one_group import NODE, autoscaled
 
 pytestmark = pytest.mark.engine
 
 HOUR = 3600.0
-NODE: Fields = {"sleep_w": 5.0, "wake_s": 120.0, "wake_w": 300.0}  # 10 cores, 64 GiB
 FULL: Fields = {"runtime_s": 600.0, "cpu_cores": 10.0}
-
-
-def autoscaled(
-    jobs: Sequence[Fields], nodes: int, min_nodes: int = 0, node: Fields = NODE
-) -> World:
-    """Return a world with one autoscaled group of equal nodes."""
-    world = make_world(jobs, [node] * nodes)
-    return with_autoscaling(world, [0] * nodes, [min_nodes])
 
 
 def removed(world: World) -> list[tuple[int, float]]:

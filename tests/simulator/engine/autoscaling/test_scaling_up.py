@@ -20,17 +20,12 @@ from greensched_simulator.testing.small_worlds import (
     with_outages,
 )
 from greensched_simulator.world.world import World
+from tests.simulator.engine.autoscaling.one_group import NODE, autoscaled
 
 pytestmark = pytest.mark.engine
 
 HOUR = 3600.0
-NODE: Fields = {"sleep_w": 5.0, "wake_s": 120.0, "wake_w": 300.0}  # 10 cores, idles at 100 W
 FULL: Fields = {"arrival_s": 61.0, "runtime_s": 600.0, "cpu_cores": 10.0}
-
-
-def autoscaled(jobs: Sequence[Fields], nodes: int, min_nodes: int = 0) -> World:
-    """Return a world with one autoscaled group of equal nodes."""
-    return with_autoscaling(make_world(jobs, [NODE] * nodes), [0] * nodes, [min_nodes])
 
 
 def ran(world: World, policy: str = "run-now+first-fit") -> Schedule:

@@ -1,9 +1,7 @@
 """Nodes that fail: what ran there is stopped, and goes on where it was saved."""
 
-import itertools
 import warnings
 from collections.abc import Sequence
-from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -20,7 +18,6 @@ from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.runs.job_times import waits_s
 from greensched_simulator.runs.looking_ahead import empty_plan, forecast_of
-from greensched_simulator.runs.node_hours import node_hours
 from greensched_simulator.runs.outcome import outcome_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import (
@@ -33,16 +30,15 @@ from greensched_simulator.runs.simulation import (
 )
 from greensched_simulator.runs.sleep_tables import sleep_table
 from greensched_simulator.scenario.cluster import NodeGroup
-from greensched_simulator.testing.drawn_power import drawn_watts
 from greensched_simulator.testing.small_worlds import (
     GIB,
     Fields,
-    free_room,
     make_world,
     with_outages,
 )
 from greensched_simulator.world.node_outages import NO_OUTAGES, outages_of
 from greensched_simulator.world.world import World
+from tests.simulator.energy_told import assert_all_energy_is_told
 
 pytestmark = pytest.mark.engine
 
@@ -237,20 +233,7 @@ def test_whatever_fails_all_work_is_done_and_all_energy_is_reported(seed: int, p
     for job in range(world.jobs.arrival_s.size):
         mine = (told.job == job) & (told.worker == 0)
         assert (told.start_s[mine][1:] >= told.end_s[mine][:-1]).all()
-    until_s = billed_until_s(world, schedule)
-    bill = bill_of(world, schedule, until_s)
-    times = {0.0, until_s, *told.start_s, *told.end_s, *schedule.caps.from_s}
-    times |= {each for column in schedule.off[1:4] for each in column if each < until_s}
-    joules = np.zeros((4, world.nodes.zone.size))
-    for begin_s, end_s in itertools.pairwise(sorted(float(each) for each in times)):
-        joules += drawn_watts(world, schedule, begin_s) * (end_s - begin_s)
-        assert (free_room(world, schedule, begin_s) >= -1e-6).all()
-    for billed, integral in zip(astuple(bill)[:4], joules, strict=True):
-        np.testing.assert_allclose(billed, integral, rtol=1e-9, atol=1e-3)
-    rows = [*node_hours(world, schedule, until_s)]
-    for name in ("energy_active_j", "energy_idle_j", "energy_sleep_j", "energy_wake_j"):
-        told_j = sum(getattr(each, name).sum() for each in rows)
-        assert told_j == pytest.approx(getattr(bill, name).sum(), rel=1e-9, abs=1e-3)
+    assert_all_energy_is_told(world, schedule, billed_until_s(world, schedule))
 
 
 def random_world(dice: np.random.Generator) -> World:
