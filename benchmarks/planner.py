@@ -134,21 +134,27 @@ def _replan(name: str, world: World, limit: CarbonLimit = _STRICT) -> list[Chose
             HEAD, _MODEL, ("planned-window", WHEN_RULES["planned-window"]),
             budget_s=_BUDGET_S, monotonic=time.perf_counter, count=lambda reason: None,
         )  # fmt: skip
-    asked = []
+    asked, day = [], coming_day(outlook, 0.0)
     for each_cores, each_s, each_slack_s in zip(
         cores.tolist(), runtime_s.tolist(), slack_s.tolist(), strict=True
     ):
-        asks = DecisionToMake(
-            WorkloadColumns(*(np.full(1, value) for value in (each_cores, 4e9, 0.0, each_s))),
-            _WEIGHTS, np.array([_NODE_MEMORY]),
-            Timing(0.0, each_slack_s + each_s, USUAL_RUNTIME_ERROR, USUAL_ON_TIME_TARGET),
-        )  # fmt: skip
-        when = head.policy(asks, coming_day(outlook, 0.0)) if head else WHEN_RULES[name]
+        if head is None:
+            when = WHEN_RULES[name]
+        else:
+            when = head.policy(_to_make(each_cores, each_s, each_slack_s), day)
         power_w = np.full(len(SHAPES), each_cores * _WATTS_PER_CORE)
         asked.append(
             StartRequest(each_s / _SPEEDS, each_slack_s, each_cores, power_w, _WEIGHTS, when, limit)
         )
     return plan_all(outlook, plan, asked, 0.0)
+
+
+def _to_make(cores: float, runtime_s: float, slack_s: float) -> DecisionToMake:
+    return DecisionToMake(
+        WorkloadColumns(*(np.full(1, value) for value in (cores, 4e9, 0.0, runtime_s))),
+        _WEIGHTS, np.array([_NODE_MEMORY]),
+        Timing(0.0, slack_s + runtime_s, USUAL_RUNTIME_ERROR, USUAL_ON_TIME_TARGET),
+    )  # fmt: skip
 
 
 def _capacity(world: World) -> float:

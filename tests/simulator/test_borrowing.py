@@ -13,7 +13,6 @@ from greensched_policies.billing.transfers import TransferColumns
 from greensched_policies.costs.cost import NodeColumns, WorkloadColumns
 from greensched_policies.costs.sleeping import SleepColumns
 from greensched_policies.encoding.timing import Timing
-from greensched_policies.encoding.weights import Weights
 from greensched_policies.kernel import choosing
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.engine.queue.reservations import Reservation
@@ -29,7 +28,7 @@ TUPLES = (
 )  # fmt: skip
 NUMBERS = (
     WorkloadColumns, NodeColumns, SleepColumns, TransferColumns,
-    Data, NewWorker, Reservation, Taken, Timing, Weights,
+    Data, NewWorker, Reservation, Taken, Timing,
 )  # fmt: skip
 WITHOUT_ARRAYS = (type(None), bool, int, float, np.uint64, *TUPLES, *NUMBERS)
 

@@ -13,7 +13,7 @@ from greensched_policies.compiling.compiled import compiled, fast, inlined
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding import carbon_limit
 from greensched_policies.encoding.slots import FULL, SlotColumns
-from greensched_policies.encoding.weights import NO_CARBON_LIMIT, CarbonLimit, Weights
+from greensched_policies.encoding.weights import NO_CARBON_LIMIT, CarbonLimit
 from greensched_policies.library.functions import (
     CARBON_LIMIT,
     KEPT,
@@ -24,7 +24,6 @@ from greensched_policies.library.functions import (
     SAVES_TOO_LITTLE,
 )
 
-_LEAST_MAGNITUDE = 1e-30
 _ROUNDING = 1e-9  # as a share of a cost: within an hour of the forecast, starts often cost the same
 
 _is_within = compiled(carbon_limit.is_within, inlined)
@@ -40,7 +39,6 @@ class StartTerms(NamedTuple):
     least_saving: float  # share of the weighted cost that makes a wait worth it; NaN: any wait is
     least_change: float  # share of its cost by which another start must be better than the kept one
     waits_for_room: bool  # whether it is held while the plan has no room for it
-    weights: Weights
 
 
 class Choice(NamedTuple):
@@ -76,7 +74,7 @@ def choose(slots: SlotColumns, zones: Integers, cost: Floats, terms: StartTerms)
         place, why, saving = 0, SAVES_TOO_LITTLE, 0.0
     # Work that starts now runs when there is room.
     expected = soonest if place == 0 and has_thresholds else place
-    if terms.waits_for_room and expected > place and _starts_differ(slots, terms):
+    if terms.waits_for_room and expected > place and _starts_differ(weighted, terms):
         place, why = expected, NO_ROOM
     lacks_room = place == 0 and has_thresholds and _lacks_room(busiest, weighted, terms)
     return Choice(place, why, expected, soonest, saving, lacks_room)
@@ -187,22 +185,13 @@ def _is_worth(saving: float, terms: StartTerms) -> bool:
 
 
 @inlined
-def _starts_differ(slots: SlotColumns, terms: StartTerms) -> bool:
-    """Return whether the grid makes it matter when work starts.
-
-    If not, nothing is held, not even for room: the cluster's queue knows as much.
-    """
-    carbon, price = slots.carbon_over_run[0], slots.price_over_run[0]
-    by_carbon, by_price, least, most = 0.0, 0.0, np.inf, -np.inf
-    for at in range(carbon.size):
-        by_carbon, by_price = by_carbon + abs(carbon[at]), by_price + abs(price[at])
-    by_carbon = terms.weights.carbon / max(by_carbon, _LEAST_MAGNITUDE)
-    by_price = terms.weights.cost / max(by_price, _LEAST_MAGNITUDE)
-    for at in range(carbon.size):
-        weighted = by_carbon * carbon[at] + by_price * price[at]
-        least, most = min(least, weighted), max(most, weighted)
-    saving = (most - least) / abs(most) if most != 0.0 else 0.0
-    return _is_worth(saving, terms)
+def _starts_differ(weighted: Floats, terms: StartTerms) -> bool:
+    """Return whether it matters when work starts; else nothing is held, not even for room."""
+    least, most = 0, 0
+    for at in range(weighted.size):
+        least = at if weighted[at] < weighted[least] else least
+        most = at if weighted[at] > weighted[most] else most
+    return _is_worth(_saved_share(weighted, most, least), terms)
 
 
 @inlined

@@ -104,10 +104,8 @@ def plan_starts(integers_at: Any, numbers_at: Any) -> None:
 
 def see_slots(integers_at: Any, numbers_at: Any) -> None:
     """Write what a `when` rule sees of the next slots: see `starts.watch_slots`."""
-    whole, numbers = (
-        carray(integers_at, (at.RAW_AT + 1,)),
-        carray(numbers_at, (at.TIME_WEIGHT + 1,)),
-    )
+    whole = carray(integers_at, (at.RAW_AT + 1,))
+    numbers = carray(numbers_at, (at.TIME_WEIGHT + 1,))
     zones, count = whole[at.ZONES], whole[at.SLOTS_SEEN]
     runs = carray(_floats(whole[at.RUNS_AT]), (2, zones))
     columns = carray(_floats(whole[at.COLUMNS_AT]), (SLOT_COLUMNS, zones, count))

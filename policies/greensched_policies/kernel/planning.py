@@ -124,15 +124,6 @@ def pending_work_of(basis: Basis, many: Many, place: int) -> PendingWork:
     return PendingWork(basis.now_s, runtime_s, cores, gpus, memory_bytes, later, run_j)
 
 
-@inlined
-def weights_of(many: Many, place: int) -> Weights:
-    """Return the weights of a workload."""
-    asked = many.asked
-    return Weights(
-        asked[rows.BY_PRICE, place], asked[rows.BY_CARBON, place], asked[rows.BY_TIME, place]
-    )
-
-
 @fast
 def with_all_room(work: PendingWork) -> PendingWork:
     """Return a workload whose later starts may take all room too."""
@@ -150,16 +141,18 @@ def see(
 
     Return whether any carbon is forecast.
     """
-    count, slot_s = zones.size, basis.slot_s
-    weights = weights_of(many, place)
+    count, slot_s, asked = zones.size, basis.slot_s, many.asked
+    weights = Weights(
+        asked[rows.BY_PRICE, place], asked[rows.BY_CARBON, place], asked[rows.BY_TIME, place]
+    )
     seen = np.empty((SEEN, work.runtime_s.size, count))
     room = np.empty((2, count + most_slots(work.runtime_s, slot_s)))
     has_carbon = True
     if watch(basis.grid, basis.plan, slot_s, work, NO_TRANSFER, seen, room):
         has_carbon = _is_any_known(seen[1])
         fill_all_gaps(seen)
-    choose_zones(basis.grid, work, slot_s, weights, seen, room, zones)
-    take_best(work.runtime_s, slot_s, weights.performance, seen, zones, columns)
+    each_s = choose_zones(basis.grid, work, slot_s, weights, seen, room, zones)
+    take_best(work.runtime_s, slot_s, each_s, seen, zones, columns)
     return has_carbon
 
 
@@ -268,7 +261,6 @@ def take(
         asked[rows.LEAST_SAVING, place],
         asked[rows.LEAST_CHANGE, place],
         asked[rows.WAITS_FOR_ROOM, place] != 0.0,
-        weights_of(many, place),
     )
     slots = as_slots(columns)
     choice = choose(slots, zones, cost, terms)

@@ -14,7 +14,7 @@ from greensched_policies.encoding.slots import FULL, SlotColumns, with_overload
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.kernel.forecast_window import fill_gaps, watch_run
 from greensched_policies.kernel.later_room import LaterRoom, later_share
-from greensched_policies.kernel.weighing import cost_per_s, weigh
+from greensched_policies.kernel.weighing import cost_per_s, mean_of_finite, weigh
 from greensched_policies.library.functions import MOST_STARTS
 from greensched_policies.library.grid_table import GridTable
 
@@ -176,10 +176,14 @@ def choose_zones(
     seen: Floats,
     room: Floats,
     best: Integers,
-) -> None:
-    """Fill in the weighted sum in `seen`, and the best zone of each start, [S]."""
+) -> float:
+    """Fill in the weighted sum in `seen`, and the best zone of each start, [S].
+
+    Return what each second until the end of a run costs.
+    """
     weigh(seen[1], seen[3], work.run_j, weights, seen[_WEIGHTED])
-    each_s = cost_per_s(weights.performance, work.runtime_s, slot_s, best.size)
+    mean_s = mean_of_finite(work.runtime_s)
+    each_s = cost_per_s(weights.performance, mean_s, slot_s, best.size)
     flat = seen.reshape((SEEN, seen[0].size))
     spread = _spread(flat[_WEIGHTED], flat[_BUSIEST])
     least = room[0]
@@ -194,6 +198,7 @@ def choose_zones(
                 is_better = cost < least[place]
                 best[place] = zone if is_better else best[place]
                 least[place] = cost if is_better else least[place]
+    return each_s
 
 
 @inlined
@@ -207,14 +212,16 @@ def starts_known(grid: GridTable, zone: int, now_s: float, slot_s: float) -> int
 def take_best(
     runtime_s: Floats,
     slot_s: float,
-    performance: float,
+    each_s: float,
     seen: Floats,
     best: Integers,
     columns: Floats,
 ) -> None:
-    """Fill in the fields of SlotColumns, [9,1,S], from the best zones."""
+    """Fill in the fields of SlotColumns, [9,1,S], from the best zones.
+
+    `each_s` is what each second until the end of a run costs.
+    """
     waits_s, runtimes_s, ends = columns[0, 0], columns[1, 0], columns[SLOT_COLUMNS - 1, 0]
-    each_s = cost_per_s(performance, runtime_s, slot_s, best.size)
     for place in range(best.size):
         waits_s[place], runtimes_s[place] = place * slot_s, runtime_s[np.uintp(best[place])]
         ends[place] = each_s * (waits_s[place] + runtimes_s[place])
@@ -260,7 +267,7 @@ def complete_slots(
     runtime_s, seen = work.runtime_s, columns[2:]
     watts = work.run_j / runtime_s[: work.run_j.size]
     weigh(seen[1], seen[3], watts, weights, seen[_WEIGHTED])
-    each_s = cost_per_s(weights.performance, np.full(1, slot_s), slot_s, count)
+    each_s = cost_per_s(weights.performance, slot_s, slot_s, count)
     for zone in range(zones):
         columns[1, zone] = runtime_s[zone]
         for place in range(count):

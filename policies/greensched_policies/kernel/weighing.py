@@ -18,13 +18,13 @@ def weigh(
     Both are first multiplied by the energy of the run in each zone, [Z], or [0] where that is not
     known, and divided by their mean magnitudes.
     """
-    of_carbon, of_price = 0.0, 0.0
+    of_carbon, of_price, mean_j = 0.0, 0.0, mean_of_finite(energy)
     for zone in range(weighted.shape[0]):
-        share = _relative_energy(energy, zone) / weighted.shape[0]
+        share = _relative(energy, zone, mean_j) / weighted.shape[0]
         of_carbon += share * _mean_magnitude(carbon[zone])
         of_price += share * _mean_magnitude(price[zone])
     for zone in range(weighted.shape[0]):
-        relative = _relative_energy(energy, zone)
+        relative = _relative(energy, zone, mean_j)
         by_carbon = weights.carbon * relative / max(of_carbon, _LEAST_MAGNITUDE)
         by_price = weights.cost * relative / max(of_price, _LEAST_MAGNITUDE)
         for place in range(weighted.shape[1]):
@@ -32,31 +32,33 @@ def weigh(
 
 
 @inlined
-def _relative_energy(energy: Floats, zone: int) -> float:
-    """Return the energy in a zone, relative to the mean; 1 where it is not known or not finite."""
-    known, total = 0, 0.0
-    for each in energy:
-        if np.isfinite(each):
-            known, total = known + 1, total + each
-    if total == 0.0 or not np.isfinite(energy[zone]):
-        return 1.0
-    return float(energy[zone] * known / total)
+def cost_per_s(performance: float, mean_s: float, slot_s: float, count: int) -> float:
+    """Return what each second until the end of a run of mean length `mean_s` costs, weighted.
+
+    It is relative to the mean time until the end, over `count` starts. So waiting costs, and so
+    does a zone of slow nodes. It is 0 if no zone can take the run.
+    """
+    if mean_s == 0.0:
+        return 0.0
+    return float(performance / (mean_s + 0.5 * (count - 1) * slot_s))
 
 
 @inlined
-def cost_per_s(performance: float, runtime_s: Floats, slot_s: float, count: int) -> float:
-    """Return what each second until the end of a run costs, weighted.
+def mean_of_finite(values: Floats) -> float:
+    """Return the mean of the zones that can take a run, whose values are finite; 0 if none can."""
+    known, total = 0, 0.0
+    for each in values:
+        if np.isfinite(each):
+            known, total = known + 1, total + each
+    return total / known if known > 0 else 0.0
 
-    It is relative to the mean time until the end, over `count` starts in the zones that can take
-    the run. So waiting costs, and so does a zone of slow nodes.
-    """
-    able, total_s = 0, 0.0
-    for each_s in runtime_s:
-        if not np.isinf(each_s):
-            able, total_s = able + 1, total_s + each_s
-    if able == 0:
-        return 0.0
-    return float(performance / (total_s / able + 0.5 * (count - 1) * slot_s))
+
+@inlined
+def _relative(energy: Floats, zone: int, mean_j: float) -> float:
+    """Return the energy in a zone relative to the mean; 1 where it is not known, or not finite."""
+    if mean_j == 0.0 or not np.isfinite(energy[zone]):
+        return 1.0
+    return float(energy[zone] / mean_j)
 
 
 @inlined

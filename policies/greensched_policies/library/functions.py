@@ -53,8 +53,9 @@ Ask = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, cty
 # What see_slots takes then: S slots; [2,Z] runtimes and watts. Results: [9,Z,S] the fields of
 # SlotColumns, a row for each zone, and [2,Z,S] carbon and price, NaN where data is missing.
 SLOTS_SEEN, RUNS_AT, COLUMNS_AT, RAW_AT = range(SHARED, SHARED + 4)
-# numbers
-CORES, GPUS_REQUESTED, MEMORY_REQUESTED, COST_WEIGHT, CARBON_WEIGHT, TIME_WEIGHT = range(3, 9)
+(
+    CORES, GPUS_REQUESTED, MEMORY_REQUESTED, COST_WEIGHT, CARBON_WEIGHT, TIME_WEIGHT,
+) = range(3, 9)  # numbers  # fmt: skip
 
 # What planned_slots takes: S slots, and whether work runs already; [S] the cost of each slot.
 # Results: [S] whether it runs in each, and [1] their cost.

@@ -83,9 +83,8 @@ class NodesToSee:
         """Return what a policy sees of the nodes in `rows`, [N], when a pod needs one of them.
 
         `signals`, [4,Z], are the zones' mean carbon and price over the run, and over the coming
-        day; NaN: no data. A zone
-        without data counts as the mean of the candidates that have some, so it is neither preferred
-        nor avoided. Raises IndexError for a row that there is not.
+        day; NaN: no data. A zone without data counts as the mean of the candidates that have some,
+        so it is neither preferred nor avoided. Raises IndexError for a row that there is not.
         """
         count, shared = rows.size, len(CONTEXT_FEATURES)
         shown = np.empty(shared + len(NODE_FEATURES) * count, np.float32)

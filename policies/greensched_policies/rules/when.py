@@ -42,9 +42,7 @@ def lowest_window(slots: SlotColumns) -> Floats:
 
 
 def cheapest_window(slots: SlotColumns) -> Floats:
-    """Return the weighted relative cost of the run from each start, [B,S].
-
-    It is that of money, carbon, and the time until the run ends.
+    """Return the weighted relative cost of the run from each start, [B,S]: money, carbon and time.
 
     Source: this project's reward.
     """

@@ -152,8 +152,7 @@ def is_on_marked(job: int, least: float, cluster: ClusterState, recorded: Record
 @fast
 def dirtiness_of(grid: GridTable, now_s: float) -> Floats:
     """Return each zone's carbon intensity now, relative to its forecast mean over the next day."""
-    now = means_over(grid, now_s, now_s + _MOMENT_S)
-    day = means_over(grid, now_s, now_s + SECONDS_PER_DAY)
+    now, day = _now_and_day(grid, now_s)
     found = np.ones(now.shape[1])
     for zone in range(found.size):
         if day[CARBON, zone] > 0.0 and not np.isnan(now[CARBON, zone]):
@@ -164,12 +163,18 @@ def dirtiness_of(grid: GridTable, now_s: float) -> Floats:
 @fast
 def dearness_of(grid: GridTable, now_s: float) -> Floats:
     """Return each zone's price now, relative to its forecast mean over the next day."""
-    now = means_over(grid, now_s, now_s + _MOMENT_S)
-    day = means_over(grid, now_s, now_s + SECONDS_PER_DAY)
+    now, day = _now_and_day(grid, now_s)
     found = np.ones(now.shape[1])
     for zone in range(found.size):
         found[zone] = _relative_to_day(now[PRICE, zone], day[PRICE, zone])
     return found
+
+
+@fast
+def _now_and_day(grid: GridTable, now_s: float) -> tuple[Floats, Floats]:
+    """Return the zones' carbon and price now, and their forecast means over the next day, [2,Z]."""
+    now = means_over(grid, now_s, now_s + _MOMENT_S)
+    return now, means_over(grid, now_s, now_s + SECONDS_PER_DAY)
 
 
 @fast

@@ -90,6 +90,6 @@ def slot_columns(
     surcharge = transfer_surcharges(terms.links, work.data, work.run_j)
     if watch(grid, plan, slot_s, work, surcharge, seen, room):
         fill_all_gaps(seen)
-    choose_zones(grid, work, slot_s, terms.weights, seen, room, best)
-    take_best(runtime_s, slot_s, terms.weights.performance, seen, best, columns)
+    each_s = choose_zones(grid, work, slot_s, terms.weights, seen, room, best)
+    take_best(runtime_s, slot_s, each_s, seen, best, columns)
     return as_slots(columns), best
