@@ -24,9 +24,10 @@ from greensched_policies.learned.card import (
     parse_card,
     read_limited,
 )
-from greensched_policies.learned.graph_file import NotOnnx, read_graph_facts
+from greensched_policies.learned.graph_file import read_graph_facts
 from greensched_policies.learned.heads import HEADS, WHEN, WHERE, Head
 from greensched_policies.learned.onnx_policy import CONTEXT_INPUT, OUTPUT, OnnxPolicy, open_session
+from greensched_policies.learned.protobuf import NotOnnx
 
 MAX_GRAPH_BYTES = 4 << 20  # a million float32 weights; the prior's heads have less than 1,000 each
 SELF_TEST_RUNS = 5

@@ -1,15 +1,21 @@
 """Reads as much of an ONNX file as it takes to refuse graphs that must not be served.
 
 The images that serve have no `onnx` package, and running a graph does not show every fault: a NaN
-weight may hide behind a Relu. So this parses the protobuf wire format (onnx.proto3 of ONNX IR
-version 10; only varint, 64-bit, length-delimited and 32-bit fields exist there).
+weight may hide behind a Relu. So this reads the fields of onnx.proto3 of ONNX IR version 10.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
+
+from greensched_policies.learned.protobuf import (
+    NotOnnx,
+    bytes_or_word,
+    fields_of,
+    message_of,
+    reals_of,
+    text_of,
+)
 
 # A net that scores a set needs no more; no control flow, no custom kernels, no file access.
 ALLOWED_OPERATORS = frozenset(
@@ -24,7 +30,6 @@ ALLOWED_OPERATORS = frozenset(
 _MAY_LEAVE_OUT = frozenset({"Clip", "Slice"})
 ALLOWED_DOMAINS = frozenset({"", "ai.onnx"})
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 # Field numbers of onnx.proto3.
 _MODEL_GRAPH, _MODEL_OPSET_IMPORT, _MODEL_FUNCTIONS = 7, 8, 25
 _GRAPH_NODE, _GRAPH_INITIALIZER, _GRAPH_SPARSE_INITIALIZER = 1, 5, 15
@@ -37,12 +42,6 @@ _OPSET_DOMAIN = 1
 # TensorProto.DataType → numpy, for the accepted types that can hold a NaN.
 _REAL_TYPES = {1: "<f4", 11: "<f8", 10: "<f2"}
 _WHOLE_TYPES = frozenset({2, 3, 4, 5, 6, 7, 9, 12, 13})  # integers and bool
-
-Field = tuple[int, int, "int | memoryview"]  # number, wire type, value
-
-
-class NotOnnx(ValueError):
-    """The bytes are not an ONNX model: truncated, or in another format."""
 
 
 @dataclass(slots=True)
@@ -68,50 +67,50 @@ def read_graph_facts(model: bytes) -> GraphFacts:
     """Return the contents of a file; raises NotOnnx when it is not a complete ONNX model."""
     facts = GraphFacts()
     graphs = 0
-    for number, wire, value in _fields(memoryview(model)):
+    for number, wire, value in fields_of(memoryview(model)):
         if number == _MODEL_GRAPH:
             graphs += 1
-            _read_graph(_message(wire, value), facts)
+            _read_graph(message_of(wire, value), facts)
         elif number == _MODEL_FUNCTIONS:
             facts.has_subgraphs = True
         elif number == _MODEL_OPSET_IMPORT:
-            _note_domain(_string(_message(wire, value), _OPSET_DOMAIN), facts)
+            _note_domain(text_of(message_of(wire, value), _OPSET_DOMAIN), facts)
     if graphs != 1:
         raise NotOnnx(f"expected one graph, found {graphs}")
     return facts
 
 
 def _read_graph(graph: memoryview, facts: GraphFacts) -> None:
-    for number, wire, value in _fields(graph):
+    for number, wire, value in fields_of(graph):
         if number == _GRAPH_NODE:
-            _read_node(_message(wire, value), facts)
+            _read_node(message_of(wire, value), facts)
         elif number == _GRAPH_INITIALIZER:
-            facts.parameters += _read_tensor(_message(wire, value), facts)
+            facts.parameters += _read_tensor(message_of(wire, value), facts)
         elif number == _GRAPH_SPARSE_INITIALIZER:
             facts.has_unreadable_tensors = True
 
 
 def _read_node(node: memoryview, facts: GraphFacts) -> None:
-    operator = _string(node, _NODE_OP_TYPE)
+    operator = text_of(node, _NODE_OP_TYPE)
     facts.operators.add(operator)
-    _note_domain(_string(node, _NODE_DOMAIN), facts)
-    for number, wire, value in _fields(node):
-        if number == _NODE_INPUT and not len(_message(wire, value)):
+    _note_domain(text_of(node, _NODE_DOMAIN), facts)
+    for number, wire, value in fields_of(node):
+        if number == _NODE_INPUT and not len(message_of(wire, value)):
             facts.incomplete |= {operator} - _MAY_LEAVE_OUT
         elif number == _NODE_ATTRIBUTE:
-            _read_attribute(_message(wire, value), facts)
+            _read_attribute(message_of(wire, value), facts)
 
 
 def _read_attribute(attribute: memoryview, facts: GraphFacts) -> None:
-    for number, wire, value in _fields(attribute):
+    for number, wire, value in fields_of(attribute):
         if number in (_ATTRIBUTE_TENSOR, _ATTRIBUTE_TENSORS):
-            _read_tensor(_message(wire, value), facts)
+            _read_tensor(message_of(wire, value), facts)
         elif number in (_ATTRIBUTE_GRAPH, _ATTRIBUTE_GRAPHS):
             facts.has_subgraphs = True
         elif number in _ATTRIBUTE_SPARSE:
             facts.has_unreadable_tensors = True
         elif number in (_ATTRIBUTE_FLOAT, _ATTRIBUTE_FLOATS):
-            if not np.isfinite(_reals(_message_or_word(value), "<f4", "an attribute")).all():
+            if not np.isfinite(reals_of(bytes_or_word(value), "<f4", "an attribute")).all():
                 facts.not_finite.append("an attribute")
 
 
@@ -119,17 +118,17 @@ def _read_tensor(tensor: memoryview, facts: GraphFacts) -> int:
     """Record whether the tensor is finite; return its number of real numbers."""
     data_type, name, count = 0, "", 0
     chunks: list[tuple[str | None, memoryview]] = []  # None: by the data type
-    for number, wire, value in _fields(tensor):
+    for number, wire, value in fields_of(tensor):
         if number == _TENSOR_TYPE and isinstance(value, int):
             data_type = value
         elif number == _TENSOR_NAME:
-            name = bytes(_message(wire, value)).decode(errors="replace")
+            name = bytes(message_of(wire, value)).decode(errors="replace")
         elif number == _TENSOR_FLOATS:
-            chunks.append(("<f4", _message_or_word(value)))
+            chunks.append(("<f4", bytes_or_word(value)))
         elif number == _TENSOR_DOUBLES:
-            chunks.append(("<f8", _message_or_word(value)))
+            chunks.append(("<f8", bytes_or_word(value)))
         elif number == _TENSOR_RAW:
-            chunks.append((None, _message(wire, value)))
+            chunks.append((None, message_of(wire, value)))
         elif number == _TENSOR_EXTERNAL or (number == _TENSOR_LOCATION and value):
             facts.has_external_data = True
     if data_type in _WHOLE_TYPES:
@@ -138,74 +137,13 @@ def _read_tensor(tensor: memoryview, facts: GraphFacts) -> int:
         facts.has_unreadable_tensors = True
         return 0
     for kind, chunk in chunks:
-        values = _reals(chunk, kind or _REAL_TYPES[data_type], f"tensor {name!r}")
+        values = reals_of(chunk, kind or _REAL_TYPES[data_type], f"tensor {name!r}")
         count += values.size
         if not np.isfinite(values).all():
             facts.not_finite.append(name or "a constant")
     return count
 
 
-def _reals(chunk: memoryview, kind: str, where: str) -> npt.NDArray[np.floating]:
-    dtype = np.dtype(kind)
-    if len(chunk) % dtype.itemsize:
-        raise NotOnnx(f"{where} holds a broken number of bytes")
-    return np.frombuffer(chunk, dtype=dtype)
-
-
 def _note_domain(domain: str, facts: GraphFacts) -> None:
     if domain not in ALLOWED_DOMAINS:
         facts.domains.add(domain)
-
-
-def _string(message: memoryview, wanted: int) -> str:
-    for number, wire, value in _fields(message):
-        if number == wanted:
-            return bytes(_message(wire, value)).decode(errors="replace")
-    return ""
-
-
-def _message(wire: int, value: int | memoryview) -> memoryview:
-    if wire != _BYTES or isinstance(value, int):
-        raise NotOnnx("a field of bytes has another type")
-    return value
-
-
-def _message_or_word(value: int | memoryview) -> memoryview:
-    if isinstance(value, int):
-        raise NotOnnx("a field of real numbers has another type")
-    return value
-
-
-def _fields(message: memoryview) -> Iterator[Field]:
-    """Yield the fields of one protobuf message; raises NotOnnx where it does not parse."""
-    at, end = 0, len(message)
-    while at < end:
-        key, at = _varint(message, at)
-        number, wire = key >> 3, key & 7
-        if wire == _VARINT:
-            whole, at = _varint(message, at)
-            yield number, wire, whole
-            continue
-        if wire == _BYTES:
-            size, at = _varint(message, at)
-        elif wire in (_FIXED32, _FIXED64):
-            size = 4 if wire == _FIXED32 else 8
-        else:
-            raise NotOnnx(f"unknown wire type {wire}")
-        if number == 0 or at + size > end:
-            raise NotOnnx("the file is cut off or is not protobuf")
-        yield number, wire, message[at : at + size]
-        at += size
-
-
-def _varint(message: memoryview, at: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(message):
-            raise NotOnnx("the file is cut off")
-        byte = message[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-    raise NotOnnx("a number is too long")

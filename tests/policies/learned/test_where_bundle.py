@@ -17,7 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEATURES
 from greensched_policies.learned.bundle import MAX_GRAPH_BYTES, load_bundle
 from greensched_policies.learned.card import SHIPPED_PRIOR, BundleError, describe_card
-from greensched_policies.learned.graph_file import NotOnnx, read_graph_facts
+from greensched_policies.learned.graph_file import read_graph_facts
+from greensched_policies.learned.protobuf import NotOnnx
 from greensched_policies.rules.where import weighted_cost
 
 EXPORTER = Path(__file__).parents[3] / "policies" / "train" / "export_prior.py"
