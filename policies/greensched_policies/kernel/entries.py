@@ -18,6 +18,8 @@ from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEAT
 from greensched_policies.encoding.timing import Timing
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.kernel.later_room import ALL_ROOM
+from greensched_policies.kernel.nets import empty_net_scratch
+from greensched_policies.kernel.nets import rate_candidates as _rate_candidates
 from greensched_policies.kernel.node_names import EntryNames
 from greensched_policies.kernel.node_names import find_rows as _find_rows
 from greensched_policies.kernel.node_names import hash_names as _hash_names
@@ -45,6 +47,7 @@ from greensched_policies.kernel.starts import (
 )
 from greensched_policies.library import functions as at
 from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
+from greensched_policies.library.nets import FEATURES, SHARED, PackedNet
 from greensched_policies.library.node_table import FIXED_COLUMNS, MOVING_COLUMNS, NodeTable
 
 _OWN, _SHARED = len(NODE_FEATURES), len(CONTEXT_FEATURES)  # of a candidate, of a decision
@@ -224,6 +227,25 @@ def write_scores(integers_at: Any, _numbers_at: Any) -> None:
     _write_scores(_entry_names(whole), rows, scores, written)
 
 
+def rate_candidates(integers_at: Any, _numbers_at: Any) -> None:
+    """Write the relative costs of candidates by a net: see `nets.rate_candidates`."""
+    whole = carray(integers_at, (at.RATED_COSTS_AT + 1,))
+    net = PackedNet(
+        carray(_integers(whole[at.NET_SIZES_AT]), (whole[at.NET_SIZES],)),
+        carray(_singles(whole[at.NET_NUMBERS_AT]), (whole[at.NET_NUMBERS],)),
+    )
+    batch, count = whole[at.RATINGS], whole[at.RATED]
+    own, shared = net.sizes[FEATURES], net.sizes[SHARED]
+    features = carray(_singles(whole[at.RATED_FEATURES_AT]), (batch, own, count))
+    context = carray(_singles(whole[at.RATED_CONTEXT_AT]), (batch, shared))
+    costs, scratch = (
+        carray(_singles(whole[at.RATED_COSTS_AT]), (batch, count)),
+        empty_net_scratch(net),
+    )
+    for each in range(batch):
+        _rate_candidates(net, features[each], context[each], scratch, costs[each])
+
+
 @fast
 def _entry_names(whole: Any) -> EntryNames:
     entries = carray(_bytes(whole[at.ENTRIES_AT]), (whole[at.ENTRIES_LEN], whole[at.ENTRY_WIDTH]))
@@ -248,4 +270,5 @@ ENTRIES: dict[str, Entry] = {
     "hash_names": hash_names,
     "find_rows": find_rows,
     "write_scores": write_scores,
+    "rate_candidates": rate_candidates,
 }

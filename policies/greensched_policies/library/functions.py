@@ -11,8 +11,11 @@ from greensched_policies.rules.catalogue import WHEN_RULES
 
 FUNCTIONS = (
     "plan_starts", "see_slots", "planned_slots", "see_nodes", "spread_scores", "hash_names",
-    "find_rows", "write_scores",
+    "find_rows", "write_scores", "rate_candidates",
 )  # fmt: skip
+# The library has these twice, where that makes them faster: for every processor of its kind, and
+# under another name, for a newer one.
+FASTER_WHEN_NEWER = ("rate_candidates",)
 
 MOST_STARTS = 672  # of a workload: a week of quarter hours
 WHEN_BY_NUMBER = tuple(WHEN_RULES)  # the library takes the place of a rule
@@ -94,3 +97,10 @@ NOT_PLAIN = -1  # the text must be decoded
 # What write_scores takes then: N entries; [N] rows, [N] int8 scores. Result: [1 + N·W] bytes, or
 # 2; the first is 0 if there is no such row.
 WRITTEN, WRITTEN_ROWS_AT, WRITTEN_SCORES_AT, WRITTEN_AT = range(NAMED, NAMED + 4)
+
+# What rate_candidates takes: the lengths and arrays of a `PackedNet`; B decisions, N candidates;
+# [B,F,N] features and [B,C] context, float32. Result: [B,N] relative costs, float32.
+(
+    NET_SIZES, NET_SIZES_AT, NET_NUMBERS, NET_NUMBERS_AT, RATINGS, RATED, RATED_FEATURES_AT,
+    RATED_CONTEXT_AT, RATED_COSTS_AT,
+) = range(9)  # fmt: skip

@@ -19,17 +19,28 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from greensched_core.errors import BadInput
-from greensched_policies.library.functions import FUNCTIONS
+from greensched_policies.library.functions import FASTER_WHEN_NEWER, FUNCTIONS
 from greensched_policies.library.sources import sources_of
 
 BUILT = Path(__file__).parents[1] / "kernel" / "built"
 PROCESSORS = {"amd64": "x86_64", "arm64": "aarch64"}  # by the names in TARGETARCH of images
+
+
+class NewerCpu(NamedTuple):
+    """A level of a processor that most have, and that is not asked of all."""
+
+    cpu: str  # as LLVM names it
+    flags: frozenset[str]  # by which Linux says that this one has it
+
+
+NEWER = {"x86_64": NewerCpu("x86-64-v3", frozenset("abm avx2 bmi1 bmi2 f16c fma movbe".split()))}
+_CPU_FLAGS = Path("/proc/cpuinfo")
 _BUILD = "greensched_policies.kernel.build"
 _UNLINKED = "greensched_policies.kernel.unlinked"
 
@@ -73,6 +84,27 @@ def address_of(array: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64) -> in
     return int(array.ctypes.data)
 
 
+def name_for_newer(name: str, processor: str) -> str:
+    """Return the name of a function for the newer processors of a kind."""
+    return f"{name}_{NEWER[processor].cpu.replace('-', '_')}"
+
+
+def best_name(name: str, processor: str, flags: frozenset[str]) -> str:
+    """Return the name of the fastest version of a function for a processor with some flags."""
+    is_newer = processor in NEWER and NEWER[processor].flags <= flags
+    return name_for_newer(name, processor) if name in FASTER_WHEN_NEWER and is_newer else name
+
+
+def cpu_flags(path: Path = _CPU_FLAGS) -> frozenset[str]:
+    """Return what Linux says that this machine's processor can do; nothing if it does not say."""
+    try:
+        lines = path.read_text().splitlines()
+    except OSError:
+        return frozenset()
+    found = next((line for line in lines if line.startswith("flags")), "")
+    return frozenset(found.partition(":")[2].split())
+
+
 def processor_named(name: str) -> str:
     """Return the processor of a name such as arm64 or aarch64; an empty name is this machine's."""
     return PROCESSORS.get(name, name) or platform.machine()
@@ -93,8 +125,9 @@ def refuse_missing(processor: str, folder: Path = BUILT) -> None:
         found = ", ".join(sorted(each.name for each in folder.glob("*"))) or "nothing"
         raise BadInput(f"{path} is missing, and there is {found}: {_BUILD} makes it")
     if processor == platform.machine():
-        library = ctypes.CDLL(str(path))
-        if absent := [name for name in FUNCTIONS if not hasattr(library, name)]:
+        library, newer = ctypes.CDLL(str(path)), FASTER_WHEN_NEWER if processor in NEWER else ()
+        names = [*FUNCTIONS, *(name_for_newer(name, processor) for name in newer)]
+        if absent := [name for name in names if not hasattr(library, name)]:
             raise BadInput(f"{path} has no function {', '.join(absent)}")
 
 
@@ -107,13 +140,19 @@ def _sources_digest() -> str:
 
 
 @cache
-def _function(name: str) -> Function:
-    code = _loaded()(name)
+def function_for(name: str, flags: frozenset[str]) -> Function:
+    """Return a function of the library, loaded if need be, for a processor with some flags."""
+    code = _loaded()(best_name(name, platform.machine(), flags))
     code.restype = ctypes.c_int32
     code.argtypes = [ctypes.c_void_p] * 4
     nothing, fault = (ctypes.addressof(each) for each in _UNREAD)
     function: Function = partial(code, nothing, fault)
     return function
+
+
+@cache
+def _function(name: str) -> Function:
+    return function_for(name, cpu_flags())
 
 
 @cache

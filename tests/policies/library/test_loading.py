@@ -12,7 +12,7 @@ import pytest
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.weights import Weights
-from greensched_policies.library.loading import address_of, file_name
+from greensched_policies.library.loading import NEWER, address_of, best_name, cpu_flags, file_name
 from greensched_policies.library.sources import sources_of
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import outlook_of
@@ -77,3 +77,28 @@ def test_an_exception_of_a_policy_outside_the_library_reaches_the_caller() -> No
     plan = CorePlan(np.array([1.0]), 0.0, 900.0, 4)
     with pytest.raises(KeyError, match="no such head"):
         plan_all(outlook, plan, [asked], 0.0)
+
+
+NEWER_FLAGS = NEWER["x86_64"].flags
+
+
+@pytest.mark.parametrize(
+    ("name", "processor", "flags", "wanted"),
+    [
+        pytest.param("rate_candidates", "x86_64", NEWER_FLAGS, "_x86_64_v3", id="newer"),
+        pytest.param("rate_candidates", "x86_64", NEWER_FLAGS - {"fma"}, "", id="one-flag-lacks"),
+        pytest.param("rate_candidates", "x86_64", frozenset(), "", id="nothing-known"),
+        pytest.param("rate_candidates", "aarch64", NEWER_FLAGS, "", id="another-kind"),
+        pytest.param("see_nodes", "x86_64", NEWER_FLAGS, "", id="not-made-twice"),
+    ],
+)
+def test_what_is_made_twice_is_called_as_the_processor_can(
+    name: str, processor: str, flags: frozenset[str], wanted: str
+) -> None:
+    assert best_name(name, processor, flags) == name + wanted
+
+
+def test_a_processor_of_which_nothing_is_said_has_no_flags(tmp_path: Path) -> None:
+    assert cpu_flags(tmp_path / "cpuinfo") == frozenset()
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: fpu avx2\nflags\t\t: none\n")
+    assert cpu_flags(tmp_path / "cpuinfo") == {"fpu", "avx2"}
