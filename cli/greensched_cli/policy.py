@@ -5,13 +5,16 @@ Each verb imports the policies when it runs, so that --help answers immediately.
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from greensched_cli.extras import needs
 from greensched_cli.output import AsOutput, Output, print_document
 from greensched_cli.whole_summaries import WholeSummaries
+
+if TYPE_CHECKING:  # the policies need numpy
+    from greensched_policies.learned.runners import HeadRun
 
 app = typer.Typer(
     cls=WholeSummaries, help="List policies, read model bundles.", no_args_is_help=True
@@ -54,6 +57,8 @@ def check(folder: Folder = None, output: AsOutput = Output.TABLE) -> None:
                 "bytes": head.graph_bytes,
                 "candidates": HEADS[name].most,
                 "seconds": head.self_test_s,
+                "runsIn": head.run.runner,
+                "notInKernel": head.run.reason,
             }
             for name, head in bundle.heads.items()
         }
@@ -72,8 +77,12 @@ def check(folder: Folder = None, output: AsOutput = Output.TABLE) -> None:
     for name, head in bundle.heads.items():
         print(
             f"{name}: {head.graph_bytes} bytes, {HEADS[name].most:,} candidates in "
-            f"{head.self_test_s * 1e3:.2f} ms here."
+            f"{head.self_test_s * 1e3:.2f} ms here, in {_in_words(head.run)}."
         )
+
+
+def _in_words(run: "HeadRun") -> str:
+    return f"{run.runner} ({run.reason})" if run.reason else f"the {run.runner}"
 
 
 @app.command()

@@ -183,7 +183,13 @@ class ExtenderMetrics:
 
     def _define_policy(self) -> None:
         self.model_info = self._gauge(
-            "model_info", "1 for the policy in use.", "policy", "bundle", "sha256"
+            "model_info",
+            "1 for the policy in use; `runs_in` says what computes its net: the compiled `kernel`,"
+            " or `onnxruntime`.",
+            "policy",
+            "bundle",
+            "sha256",
+            "runs_in",
         )
         self.guard_fallbacks = self._counter(
             "guard_fallbacks",

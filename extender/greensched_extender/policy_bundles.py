@@ -16,6 +16,7 @@ from greensched_policies.learned.config_map import ConfigMapObject, bundle_files
 from greensched_policies.learned.guard import NamedPolicy, WhereGuard, WhereRule
 from greensched_policies.learned.heads import WHERE
 from greensched_policies.learned.model_fields import ONNX
+from greensched_policies.learned.runners import Runner
 
 log = structlog.get_logger()
 
@@ -28,6 +29,7 @@ class ServingBundle(NamedTuple):
 
     name: str  # by its card
     guard: WhereGuard | None
+    runners: Mapping[str, Runner]  # what computes each head
     fingerprint: str  # of its files
 
 
@@ -99,12 +101,21 @@ class PolicyBundles:
         self._serving[name] = found
         self._refusals.pop(name, None)
         self._count_load(BundleLoad.LOADED)
-        log.info("a policy's bundle serves", config_map=name, bundle=found.name)
+        log.info(
+            "a policy's bundle serves",
+            config_map=name,
+            bundle=found.name,
+            runs_in=dict(found.runners),
+        )
 
     def describe(self) -> dict[str, Any]:
         """Return the bundles in use, and why others are not, as JSON values."""
         serving = {
-            name: {"name": each.name, "hasWhereHead": each.guard is not None}
+            name: {
+                "name": each.name,
+                "hasWhereHead": each.guard is not None,
+                "runsIn": dict(each.runners),
+            }
             for name, each in self._serving.items()
         }
         return {"serving": serving, "refused": dict(self._refusals)}
@@ -115,7 +126,7 @@ class PolicyBundles:
         bundle = load_files(files, needs=())
         has_head = WHERE.name in bundle.heads
         guard = self._guarded(NamedPolicy(ONNX, bundle.where)) if has_head else None
-        return ServingBundle(bundle.card.name, guard, _fingerprint(files))
+        return ServingBundle(bundle.card.name, guard, bundle.runners, _fingerprint(files))
 
     def _refuse(self, name: str, reason: str) -> None:
         self._refusals[name] = reason

@@ -13,7 +13,7 @@ from greensched_extender.policy_bundles import PolicyBundles
 from greensched_policies.learned.bundle import Bundle, load_bundle
 from greensched_policies.learned.card import CARD_FILE, SHIPPED_PRIOR
 from greensched_policies.learned.guard import FallbackReason, NamedPolicy, WhereGuard, WhereRule
-from greensched_policies.learned.heads import HEADS
+from greensched_policies.learned.heads import HEADS, WHERE
 from greensched_policies.learned.model_fields import ONNX
 from greensched_policies.rules.catalogue import WHERE_RULES
 
@@ -97,7 +97,13 @@ class PolicyChoice:
         self.bundle, self.refusal, self.serving = bundle, "", ONNX
         self.guard = self.guarded(NamedPolicy(ONNX, bundle.where))
         self._count_load(BundleLoad.LOADED)
-        log.info("bundle serves", folder=str(self._folder), name=bundle.card.name)
+        log.info(
+            "bundle serves",
+            folder=str(self._folder),
+            name=bundle.card.name,
+            runs_in=bundle.runners,
+            not_in_kernel=bundle.not_in_kernel,
+        )
         return True
 
     def answering(self, config_map: str) -> Answering:
@@ -127,17 +133,19 @@ class PolicyChoice:
                 "untrained": card.untrained,
                 "trainedOn": card.trained_on,
                 "sha256": {head: facts.sha256 for head, facts in card.heads.items()},
+                "runsIn": self.bundle.runners if self.bundle else {},
+                "notInKernel": self.bundle.not_in_kernel if self.bundle else {},
             },
             "refusedBundle": self.refusal or None,
             "policyBundles": self.bundles.describe(),
         }
 
-    def labels(self) -> tuple[str, str, str]:
-        """Return the name, bundle and hash of the policy in use, for the metric."""
-        card = self.bundle.card if self.bundle else None
-        if card is None:
-            return self.serving, "", ""
-        return self.serving, card.name, card.heads["where"].sha256
+    def labels(self) -> tuple[str, str, str, str]:
+        """Return the policy in use, its bundle and hash, and what computes it, for the metric."""
+        if self.bundle is None:
+            return self.serving, "", "", ""
+        card, runner = self.bundle.card, self.bundle.runners[WHERE.name]
+        return self.serving, card.name, card.heads[WHERE.name].sha256, runner.value
 
     def guarded(self, policy: WhereRule) -> WhereGuard:
         """Return a policy that the fallback rule and the time budget guard."""

@@ -206,7 +206,7 @@ async def test_metrics_tell_of_the_snapshot_and_name_no_pod_and_no_node(
     assert "greensched_extender_provisional_pods 1.0" in text
     assert 'greensched_extender_watch_lists_total{resource="nodes"} 2.0' in text
     assert 'greensched_extender_signal_age_seconds{kind="carbon",zone="FR"} 60.0' in text
-    assert 'model_info{bundle="",policy="weighted-cost",sha256=""} 1.0' in text
+    assert 'model_info{bundle="",policy="weighted-cost",runs_in="",sha256=""} 1.0' in text
     again = (await http.get("/metrics")).text
     assert 'greensched_extender_watch_lists_total{resource="nodes"} 2.0' in again
     assert "secret-node" not in text

@@ -87,6 +87,12 @@ class WhenChoice:
             log.warning("bundle refused", config_map=name or "(shipped)", reason=str(fault))
             return
         self._faults.pop(name, None)
+        log.info(
+            "bundle loaded",
+            config_map=name or "(shipped)",
+            runs_in=bundle.runners,
+            not_in_kernel=bundle.not_in_kernel,
+        )
         model = bundle.when
         if model is None:
             raise BadInput(f"{name}: the bundle has no `when` head, which whenPolicy: onnx needs")

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import onnxruntime
 
 from greensched_policies.encoding.observation import CONTEXT_FEATURES, ENCODING_VERSION
@@ -28,17 +27,26 @@ from greensched_policies.learned.graph_file import read_graph_facts
 from greensched_policies.learned.heads import HEADS, WHEN, WHERE, Head
 from greensched_policies.learned.onnx_policy import CONTEXT_INPUT, OUTPUT, OnnxPolicy, open_session
 from greensched_policies.learned.protobuf import NotOnnx
+from greensched_policies.learned.runners import (
+    HeadPolicy,
+    HeadRun,
+    Runner,
+    TriedDecisions,
+    choose_runner,
+)
+from greensched_policies.library.nets import Float32s
 
 MAX_GRAPH_BYTES = 4 << 20  # a million float32 weights; the prior's heads have less than 1,000 each
 SELF_TEST_RUNS = 5
 SAMPLE_TOLERANCE = 1e-4
+_RANDOM_SIZES = ((1, 1), (2, 7), (1, 420))  # decisions and candidates
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedHead:
     """One head of a bundle, ready to answer."""
 
-    policy: OnnxPolicy
+    run: HeadRun
     graph_bytes: int
     self_test_s: float  # the fastest of the timed runs, with as many candidates as `Head.most`
 
@@ -52,19 +60,30 @@ class Bundle:
     heads: Mapping[str, CheckedHead]  # by name, in the order of HEADS
 
     @property
-    def where(self) -> OnnxPolicy:
+    def where(self) -> HeadPolicy:
         """The `where` head; raises BundleError if the bundle has none."""
         return self._policy(WHERE)
 
     @property
-    def when(self) -> OnnxPolicy:
+    def when(self) -> HeadPolicy:
         """The `when` head; raises BundleError if the bundle has none."""
         return self._policy(WHEN)
 
-    def _policy(self, head: Head) -> OnnxPolicy:
+    @property
+    def runners(self) -> dict[str, Runner]:
+        """What computes each head."""
+        return {name: head.run.runner for name, head in self.heads.items()}
+
+    @property
+    def not_in_kernel(self) -> dict[str, str]:
+        """Why the compiled library does not compute a head, of those that it does not."""
+        reasons = {name: head.run.reason for name, head in self.heads.items()}
+        return {name: reason for name, reason in reasons.items() if reason}
+
+    def _policy(self, head: Head) -> HeadPolicy:
         if head.name not in self.heads:
             raise _missing(self.folder, head.name)
-        return self.heads[head.name].policy
+        return self.heads[head.name].run.policy
 
 
 def load_bundle(
@@ -118,15 +137,17 @@ def _load_head(
             f"{path}: onnxruntime cannot load the graph ({error}); export it again"
         ) from error
     _check_shapes(policy.session, head, path)
-    _check_sample(policy, head, card, path)
-    _check_random(policy, head, path)
-    self_test_s = _fastest_run(policy, head, path, monotonic)
+    sample = _check_sample(policy, head, card, path)
+    tried = [sample, *_random_decisions(head)]
+    _check_random(policy, tried[1:], path)
+    found = choose_runner(graph, head, policy, tried)
+    self_test_s = _fastest_run(found.policy, head, path, monotonic)
     if self_test_s > limit_s:
         raise BundleError(
             f"{path}: {head.most} candidates take {self_test_s * 1e3:.1f} ms, "
             f"the limit is {limit_s * 1e3:.1f} ms; use a smaller net"
         )
-    return CheckedHead(policy, len(graph), self_test_s)
+    return CheckedHead(found, len(graph), self_test_s)
 
 
 def read_card(folder: Path, needs: Sequence[str] = (WHERE.name,)) -> Card:
@@ -211,7 +232,10 @@ def _check_shapes(session: onnxruntime.InferenceSession, head: Head, path: Path)
             )
 
 
-def _check_sample(policy: OnnxPolicy, head: Head, card: HeadCard, path: Path) -> None:
+def _check_sample(
+    policy: OnnxPolicy, head: Head, card: HeadCard, path: Path
+) -> tuple[Float32s, Float32s]:
+    """Return the card's sample: candidates and context."""
     sample = card.sample
     given = getattr(sample, head.candidates_input)
     if given is None:
@@ -242,13 +266,21 @@ def _check_sample(policy: OnnxPolicy, head: Head, card: HeadCard, path: Path) ->
             f"{path}: the graph's answer to the card's sample differs by {difference:.3g}, at "
             f"most {SAMPLE_TOLERANCE} is allowed; card and graph do not belong together"
         )
+    return candidates, context
 
 
-def _check_random(policy: OnnxPolicy, head: Head, path: Path) -> None:
-    rng = np.random.default_rng(0)
-    for batch, count in ((1, 1), (2, 7), (1, 420)):
+def _random_decisions(head: Head) -> TriedDecisions:
+    rng, found = np.random.default_rng(0), []
+    for batch, count in _RANDOM_SIZES:
         candidates = (rng.random((batch, count, head.features)) * 4.0 - 1.0).astype(np.float32)
         context = (rng.random((batch, len(CONTEXT_FEATURES))) * 4.0).astype(np.float32)
+        found.append((candidates, context))
+    return found
+
+
+def _check_random(policy: OnnxPolicy, decisions: TriedDecisions, path: Path) -> None:
+    for candidates, context in decisions:
+        batch, count = candidates.shape[:2]
         found = _run(policy, candidates, context, path)
         if found.shape != (batch, count) or not np.isfinite(found).all():
             raise BundleError(
@@ -258,7 +290,7 @@ def _check_random(policy: OnnxPolicy, head: Head, path: Path) -> None:
 
 
 def _fastest_run(
-    policy: OnnxPolicy, head: Head, path: Path, monotonic: Callable[[], float]
+    policy: HeadPolicy, head: Head, path: Path, monotonic: Callable[[], float]
 ) -> float:
     candidates = np.ones((1, head.features, head.most), dtype=np.float32)
     candidates = candidates.transpose((0, 2, 1))  # the encoder's layout in memory
@@ -271,12 +303,7 @@ def _fastest_run(
     return fastest_s
 
 
-def _run(
-    policy: OnnxPolicy,
-    candidates: npt.NDArray[np.float32],
-    context: npt.NDArray[np.float32],
-    path: Path,
-) -> npt.NDArray[np.float32]:
+def _run(policy: HeadPolicy, candidates: Float32s, context: Float32s, path: Path) -> Float32s:
     try:
         return policy(candidates, context)
     except Exception as error:  # onnxruntime raises its own type per failure

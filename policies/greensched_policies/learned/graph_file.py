@@ -11,7 +11,7 @@ import numpy as np
 from greensched_policies.learned.protobuf import (
     NotOnnx,
     bytes_or_word,
-    fields_of,
+    message_fields,
     message_of,
     reals_of,
     text_of,
@@ -67,7 +67,7 @@ def read_graph_facts(model: bytes) -> GraphFacts:
     """Return the contents of a file; raises NotOnnx when it is not a complete ONNX model."""
     facts = GraphFacts()
     graphs = 0
-    for number, wire, value in fields_of(memoryview(model)):
+    for number, wire, value in message_fields(memoryview(model)):
         if number == _MODEL_GRAPH:
             graphs += 1
             _read_graph(message_of(wire, value), facts)
@@ -81,7 +81,7 @@ def read_graph_facts(model: bytes) -> GraphFacts:
 
 
 def _read_graph(graph: memoryview, facts: GraphFacts) -> None:
-    for number, wire, value in fields_of(graph):
+    for number, wire, value in message_fields(graph):
         if number == _GRAPH_NODE:
             _read_node(message_of(wire, value), facts)
         elif number == _GRAPH_INITIALIZER:
@@ -94,7 +94,7 @@ def _read_node(node: memoryview, facts: GraphFacts) -> None:
     operator = text_of(node, _NODE_OP_TYPE)
     facts.operators.add(operator)
     _note_domain(text_of(node, _NODE_DOMAIN), facts)
-    for number, wire, value in fields_of(node):
+    for number, wire, value in message_fields(node):
         if number == _NODE_INPUT and not len(message_of(wire, value)):
             facts.incomplete |= {operator} - _MAY_LEAVE_OUT
         elif number == _NODE_ATTRIBUTE:
@@ -102,7 +102,7 @@ def _read_node(node: memoryview, facts: GraphFacts) -> None:
 
 
 def _read_attribute(attribute: memoryview, facts: GraphFacts) -> None:
-    for number, wire, value in fields_of(attribute):
+    for number, wire, value in message_fields(attribute):
         if number in (_ATTRIBUTE_TENSOR, _ATTRIBUTE_TENSORS):
             _read_tensor(message_of(wire, value), facts)
         elif number in (_ATTRIBUTE_GRAPH, _ATTRIBUTE_GRAPHS):
@@ -118,7 +118,7 @@ def _read_tensor(tensor: memoryview, facts: GraphFacts) -> int:
     """Record whether the tensor is finite; return its number of real numbers."""
     data_type, name, count = 0, "", 0
     chunks: list[tuple[str | None, memoryview]] = []  # None: by the data type
-    for number, wire, value in fields_of(tensor):
+    for number, wire, value in message_fields(tensor):
         if number == _TENSOR_TYPE and isinstance(value, int):
             data_type = value
         elif number == _TENSOR_NAME:

@@ -24,7 +24,7 @@ def text_of(message: memoryview, wanted: int) -> str:
 
 def texts_of(message: memoryview, wanted: int) -> Iterator[str]:
     """Yield all texts of a field."""
-    for number, wire, value in fields_of(message):
+    for number, wire, value in message_fields(message):
         if number == wanted:
             yield bytes(message_of(wire, value)).decode(errors="replace")
 
@@ -66,7 +66,7 @@ def bytes_or_word(value: int | memoryview) -> memoryview:
     return value
 
 
-def fields_of(message: memoryview) -> Iterator[Field]:
+def message_fields(message: memoryview) -> Iterator[Field]:
     """Yield the fields of one protobuf message; raises NotOnnx where it does not parse."""
     at, end = 0, len(message)
     while at < end:
