@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple, TypeVar
 
-from benchmarks import latency, sampling, startup, throughput
+from benchmarks import latency, nets, sampling, startup, throughput
 from benchmarks.bench_cluster import groups, install_accounts, machine, options
 from benchmarks.command_line import parse, result_file, write_json
 from greensched_core.kubernetes_api import ApiClient
@@ -37,6 +37,7 @@ class Size(NamedTuple):
     recorded_events: int
     startup_nodes: int
     startup_pods: int
+    net_calls: int
 
 
 _FULL = Size(
@@ -47,6 +48,7 @@ _FULL = Size(
     recorded_events=latency.RECORDED_EVENTS,
     startup_nodes=5_000,
     startup_pods=20_000,
+    net_calls=300,
 )
 _SMALLEST = Size(
     throughput_nodes=(16,),
@@ -56,6 +58,7 @@ _SMALLEST = Size(
     recorded_events=200,
     startup_nodes=16,
     startup_pods=16,
+    net_calls=2,
 )
 
 
@@ -68,13 +71,15 @@ def main() -> None:
     parser.add_argument(
         "--only",
         nargs="*",
-        default=["throughput", "sampling", "latency", "startup"],
+        default=["net", "throughput", "sampling", "latency", "startup"],
         metavar="PART",
     )
     parser.set_defaults(size=_FULL)
     given = parse(parser, {"turns": 1, "pods": 20, "seconds": 1.0, "size": _SMALLEST})
     figures: dict[str, Any] = {"machine": machine(), "turns": given.turns, "pods": given.pods}
     print(f"machine: {figures['machine']}")
+    if "net" in given.only:
+        figures |= _nets(given.size.net_calls)
     if "throughput" in given.only:
         figures |= _throughput(given.turns, given.pods, given.size)
     if "sampling" in given.only:
@@ -84,6 +89,14 @@ def main() -> None:
     if "startup" in given.only:
         figures |= _startup(given.turns, given.size)
     write_json(result_file("extender", given), figures)
+
+
+def _nets(calls: int) -> dict[str, Any]:
+    print(f"the net alone, {calls} calls each:")
+    found = nets.measure(calls)
+    for name, times in found.items():
+        print(f"  {name}: {times.p50_us:.0f} µs, p99 {times.p99_us:.0f} µs")
+    return {f"net_us_{name}": times._asdict() for name, times in found.items()}
 
 
 def _throughput(turns: int, pods: int, of: Size) -> dict[str, Any]:
