@@ -1,4 +1,4 @@
 """Learned models: ONNX bundles, checked before they serve and guarded while they serve.
 
-Imports `rules`, `encoding` and `costs`. Begin with `bundle.py`.
+Imports `library`, `rules`, `encoding` and `costs`. Begin with `bundle.py`.
 """

@@ -23,7 +23,6 @@ from greensched_policies.learned.onnx_policy import CONTEXT_INPUT, OUTPUT
 from greensched_policies.library.nets import CandidateNet, DenseLayer, Overload
 
 MOST_TERMS = 64
-MOST_WEIGHTS = 1 << 14  # of larger nets onnxruntime computes larger parts at once
 _ACROSS_CANDIDATES, _ACROSS_FEATURES = (2,), (1,)
 
 Array = npt.NDArray[Any]
@@ -37,13 +36,9 @@ def known_net(model: bytes, head: Head) -> CandidateNet:
     """Return the net of a head's graph; raises AnotherShape if the library cannot compute it."""
     match read_expression(model, OUTPUT):
         case Applied("Squeeze", (terms, *_)) as whole if _axes(whole) == _ACROSS_FEATURES:
-            net = _Terms(head).add_all(terms)
+            return _Terms(head).add_all(terms)
         case other:
             raise AnotherShape(f"the costs come from {_named(other)}, not from Squeeze of a sum")
-    weights = sum(layer.weights.size for layer in net.layers)
-    if weights > MOST_WEIGHTS:
-        raise AnotherShape(f"the net has {weights} weights, more than {MOST_WEIGHTS}")
-    return net
 
 
 class _Terms:
