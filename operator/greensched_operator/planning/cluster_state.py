@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+import numpy as np
+
 from greensched_core.clock import Clock
 from greensched_core.cluster_settings import PowerAssumptions
 from greensched_core.node_reading import NodeReader
@@ -14,6 +16,7 @@ from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.state import Node
 from greensched_operator.objects.placed_pods import PlacedPod
+from greensched_policies.costs.merit_order import ALIKE, merit_order
 
 _ROUNDING = 1e-9  # of sums of sizes, as a share
 
@@ -50,6 +53,7 @@ class Zone:
     pue: float = 1.0  # mean
     memory_bytes: float = 0.0  # allocatable, of schedulable nodes; 0: not known, and not planned
     shapes: tuple[NodeShape, ...] = ()  # of its schedulable nodes
+    merit: tuple[tuple[float, ...], tuple[float, ...]] = (ALIKE, ALIKE)  # of cores, and of GPUs
 
     def speed_for(self, cpu_cores: float, memory_bytes: float, gpus: float) -> float:
         """Return the speed of a pod's mean run on the nodes that can take it; 0: none can."""
@@ -198,25 +202,36 @@ def slowest_speeds(nodes: Iterable[tuple[float, float]]) -> tuple[float, float]:
 
 def mean_zone(name: str, nodes: Sequence[Node], assumed: PowerAssumptions) -> Zone:
     """Return the mean of nodes: by cores, except the watts of a GPU."""
-    cores = sum(node.cpu_cores for node in nodes)
-    gpus = sum(node.gpu_count for node in nodes)
-    watts = gpu_watts = slowness = pues = 0.0
-    for node in nodes:
-        pue = node.pue or assumed.default_pue
-        watts += (node.curve.at(assumed.utilisation_ratio) - node.curve.idle_w) * pue
-        if node.gpu:
-            range_w = node.gpu.peak_w - node.gpu.idle_w
-            gpu_watts += node.gpu.count * range_w * assumed.gpu_ratio * pue
-        slowness += node.cpu_cores / node.speed
-        pues += node.cpu_cores * pue
+    each = [_node_power(node, assumed) for node in nodes]
+    cores, gpus, speeds, pues, core_w, gpu_w = np.array(each, np.float64).T
+    whole, whole_gpus = float(cores.sum()), float(gpus.sum())
     shapes = Counter(
         (node.cpu_cores, node.memory_bytes, float(node.gpu_count), node.speed) for node in nodes
     )
     return Zone(
-        name, cores, watts / cores, gpu_watts / gpus if gpus else 0.0, gpus, cores / slowness,
-        pues / cores, sum(node.memory_bytes for node in nodes),
-        tuple(NodeShape(*shape, count) for shape, count in shapes.items()),
+        name=name,
+        cpu_cores=whole,
+        watts_per_core=float(core_w.sum()) / whole,
+        watts_per_gpu=float(gpu_w.sum()) / whole_gpus if whole_gpus else 0.0,
+        gpus=whole_gpus,
+        speed=whole / float((cores / speeds).sum()),
+        pue=float(pues @ cores) / whole,
+        memory_bytes=sum(node.memory_bytes for node in nodes),
+        shapes=tuple(NodeShape(*shape, count) for shape, count in shapes.items()),
+        merit=(
+            merit_order(core_w, cores, speeds, cores), merit_order(gpu_w, gpus, speeds, cores)
+        ),
     )  # fmt: skip
+
+
+def _node_power(node: Node, assumed: PowerAssumptions) -> tuple[float, ...]:
+    """Return a node's cores, GPUs, speed and PUE, and the watts above idle of both, busy."""
+    pue = node.pue or assumed.default_pue
+    core_w = (node.curve.at(assumed.utilisation_ratio) - node.curve.idle_w) * pue
+    gpu_w = 0.0
+    if node.gpu:
+        gpu_w = node.gpu.count * (node.gpu.peak_w - node.gpu.idle_w) * assumed.gpu_ratio * pue
+    return node.cpu_cores, node.gpu_count, node.speed, pue, core_w, gpu_w
 
 
 class RunningPods:

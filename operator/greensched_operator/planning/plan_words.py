@@ -7,6 +7,8 @@ from greensched_policies.planning.lateness import late_share
 from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.planning.planning import NO_ZONE, Chosen, StartReason
 
+_LEAST_TOLD = 0.005  # a share that rounds to one percent or more
+
 
 def why_now(planned: Planned) -> str:
     """Return why a workload starts now."""
@@ -69,9 +71,9 @@ def late_chance(planned: Planned) -> float | None:
 
 
 def grid_words(chosen: Chosen) -> str:
-    """Return carbon intensity and price of the planned run, compared with a start now.
+    """Return carbon intensity, price and energy of the planned run, compared with a start now.
 
-    Prices are in the zone's currency; "" where nothing is known.
+    Prices are in the zone's currency; energy is told if it differs; "" where nothing is known.
     """
     text = ""
     for then, now, unit in (
@@ -80,4 +82,7 @@ def grid_words(chosen: Chosen) -> str:
     ):
         if then is not None and now is not None:
             text += f", {then:.0f} instead of {now:.0f} {unit}"
+    energy = change(chosen.run.energy_kwh, chosen.run_now.energy_kwh)
+    if text and energy is not None and abs(energy) >= _LEAST_TOLD:
+        text += f", energy {signed_percent(energy)}"
     return text

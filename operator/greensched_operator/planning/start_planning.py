@@ -122,6 +122,8 @@ def core_plan(situation: Situation) -> CorePlan:
         capacity, outlook.begin_s, outlook.slot_s, outlook.slots, gpus, memory,
         busy_share=situation.busy_share,
     )  # fmt: skip
+    for number, zone in enumerate(situation.zones):
+        plan.merit[:, number] = zone.merit
     places = {zone.name: place for place, zone in enumerate(situation.zones)}
     for one in (*situation.queued, *situation.earlier_plans):
         place = places.get(one.kept_zone)

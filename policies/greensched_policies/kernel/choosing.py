@@ -10,7 +10,7 @@ import numpy as np
 
 from greensched_core.units import JOULES_PER_KWH, KWH_PER_MWH
 from greensched_policies.compiling.compiled import compiled, fast, inlined
-from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding import carbon_limit
 from greensched_policies.encoding.slots import FULL, SlotColumns
 from greensched_policies.encoding.weights import NO_CARBON_LIMIT, CarbonLimit
@@ -33,7 +33,7 @@ _is_above = compiled(carbon_limit.is_above, inlined)
 class StartTerms(NamedTuple):
     """What a policy asks of the start of one workload."""
 
-    power_w: Floats  # [Z] that it adds to its node's power in each zone, with the site's PUE
+    run_j: Floats  # [S] joules of the run from each start, with the site's PUE
     limit: CarbonLimit
     kept_place: float  # the start planned before, in slots from now; NaN: none
     least_saving: float  # share of the weighted cost that makes a wait worth it; NaN: any wait is
@@ -59,14 +59,11 @@ class _Best(NamedTuple):
 
 
 @fast
-def choose(slots: SlotColumns, zones: Integers, cost: Floats, terms: StartTerms) -> Choice:
-    """Return the best of the candidate starts of one workload, [1,S], by their costs, [S].
-
-    `zones`, [S], are the best for each start.
-    """
+def choose(slots: SlotColumns, cost: Floats, terms: StartTerms) -> Choice:
+    """Return the best of the candidate starts of one workload, [1,S], by their costs, [S]."""
     busiest, weighted = slots.busiest_over_run[0], slots.weighted_over_run[0]
     has_thresholds = not np.isnan(terms.least_saving)
-    best = _within_limit(slots, zones, cost, terms)
+    best = _within_limit(slots, cost, terms)
     soonest = soonest_of(busiest)
     place, why = best.place, best.why
     saving = _saved_share(weighted, soonest, place) if place > 0 else 0.0
@@ -81,7 +78,7 @@ def choose(slots: SlotColumns, zones: Integers, cost: Floats, terms: StartTerms)
 
 
 @fast
-def _within_limit(slots: SlotColumns, zones: Integers, cost: Floats, terms: StartTerms) -> _Best:
+def _within_limit(slots: SlotColumns, cost: Floats, terms: StartTerms) -> _Best:
     """Return the best start by the costs among those that the carbon limit allows."""
     busiest, count = slots.busiest_over_run[0], cost.size
     if count == 1:
@@ -91,7 +88,7 @@ def _within_limit(slots: SlotColumns, zones: Integers, cost: Floats, terms: Star
         return _Best(place, why, False)
     grams, money, allowed = np.empty(count), np.empty(count), np.empty(count)
     for at in range(count):
-        run_kwh = terms.power_w[zones[at]] * slots.runtime_s[0, at] / JOULES_PER_KWH
+        run_kwh = terms.run_j[at] / JOULES_PER_KWH
         grams[at] = slots.carbon_over_run[0, at] * run_kwh
         money[at] = slots.price_over_run[0, at] * run_kwh / KWH_PER_MWH
     soonest = soonest_of(busiest)

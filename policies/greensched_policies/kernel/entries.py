@@ -14,6 +14,7 @@ from numba.np.numpy_support import carray
 from greensched_policies.compiling.compiled import compiled, fast
 from greensched_policies.costs import pausing
 from greensched_policies.costs.cost import CostModel, WorkloadColumns
+from greensched_policies.costs.merit_order import MERIT_STEPS
 from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEATURES
 from greensched_policies.encoding.timing import Timing
 from greensched_policies.encoding.weights import Weights
@@ -24,6 +25,7 @@ from greensched_policies.kernel.node_names import EntryNames
 from greensched_policies.kernel.node_names import find_rows as _find_rows
 from greensched_policies.kernel.node_names import hash_names as _hash_names
 from greensched_policies.kernel.node_names import write_scores as _write_scores
+from greensched_policies.kernel.plan import Plan
 from greensched_policies.kernel.planning import Basis, Many
 from greensched_policies.kernel.planning import plan_starts as _plan_starts
 from greensched_policies.kernel.scores import spread_scores as _spread_scores
@@ -41,7 +43,6 @@ from greensched_policies.kernel.starts import (
     NO_TRANSFER,
     SLOT_COLUMNS,
     PendingWork,
-    Plan,
     complete_slots,
     watch_slots,
 )
@@ -89,7 +90,8 @@ def _basis(whole: Any, numbers: Any) -> Basis:
     cores = carray(_floats(whole[at.CORES_AT]), (zones, whole[at.SLOTS]))
     gpus = carray(_floats(whole[at.GPUS_AT]), (zones, whole[at.GPU_SLOTS]))
     memory = carray(_floats(whole[at.MEMORY_AT]), (zones, whole[at.MEMORY_SLOTS]))
-    plan = Plan(cores, by_zone[2], gpus, by_zone[3], memory, by_zone[4])
+    merit = carray(_floats(whole[at.MERIT_AT]), (2, zones, MERIT_STEPS))
+    plan = Plan(cores, by_zone[2], gpus, by_zone[3], memory, by_zone[4], merit)
     return Basis(grid, plan, numbers[at.NOW_S], numbers[at.SLOT_S], numbers[at.BUSY_SHARE])
 
 
@@ -112,7 +114,7 @@ def see_slots(integers_at: Any, numbers_at: Any) -> None:
     zones, count = whole[at.ZONES], whole[at.SLOTS_SEEN]
     runs = carray(_floats(whole[at.RUNS_AT]), (2, zones))
     columns = carray(_floats(whole[at.COLUMNS_AT]), (SLOT_COLUMNS, zones, count))
-    raw = carray(_floats(whole[at.RAW_AT]), (2, zones, count))
+    raw = carray(_floats(whole[at.RAW_AT]), (3, zones, count))
     basis = _basis(whole, numbers)
     work = PendingWork(
         basis.now_s, runs[0], numbers[at.CORES], numbers[at.GPUS_REQUESTED],
@@ -123,6 +125,7 @@ def see_slots(integers_at: Any, numbers_at: Any) -> None:
         for place in range(count):
             raw[0, zone, place] = columns[3, zone, place]
             raw[1, zone, place] = columns[5, zone, place]
+            raw[2, zone, place] = columns[SLOT_COLUMNS - 1, zone, place]
     weights = Weights(numbers[at.COST_WEIGHT], numbers[at.CARBON_WEIGHT], numbers[at.TIME_WEIGHT])
     complete_slots(work, basis.slot_s, weights, has_gaps, columns)
 

@@ -11,20 +11,17 @@ from greensched_policies.encoding.weights import NO_CARBON_LIMIT, CarbonLimit, W
 from greensched_policies.kernel.choosing import Choice, StartTerms, choose, soonest_of
 from greensched_policies.kernel.forecast_window import watch_run
 from greensched_policies.kernel.later_room import ALL_ROOM, LaterRoom, most_later
+from greensched_policies.kernel.plan import Plan, keep, keep_more, slots_of
 from greensched_policies.kernel.rules import ask, cost_by
 from greensched_policies.kernel.starts import (
     NO_TRANSFER,
     SEEN,
     SLOT_COLUMNS,
     PendingWork,
-    Plan,
     as_slots,
     choose_zones,
     fill_all_gaps,
-    keep,
-    keep_more,
     most_slots,
-    slots_of,
     starts_known,
     take_best,
     watch,
@@ -63,6 +60,15 @@ class Many(NamedTuple):
     power_w: Floats  # [N,Z]
 
 
+class SeenStarts(NamedTuple):
+    """The candidate starts of one workload."""
+
+    columns: Floats  # [9,1,S] the fields of SlotColumns
+    zones: Integers  # [S] the best zone of each
+    merit: Floats  # [S] joules on the nodes that come next there, relative to the mean node's
+    has_carbon: bool  # whether any carbon is forecast
+
+
 @fast
 def plan_starts(basis: Basis, many: Many, order: Integers, ask_at: int, found: Floats) -> None:
     """Fill in `found`, [FOUND,N], for the workloads of `order`, one by one.
@@ -87,14 +93,13 @@ def plan_starts(basis: Basis, many: Many, order: Integers, ask_at: int, found: F
             found[rows.WHY, place] = STAYS
             continue
         count = starts_of(basis, many, place)
-        columns, zones = np.empty((SLOT_COLUMNS, 1, count)), np.empty(count, np.int64)
-        has_carbon = see(basis, many, place, pending_work_of(basis, many, place), columns, zones)
+        seen = see(basis, many, place, pending_work_of(basis, many, place), count)
         cost = np.zeros(count)
         if count > 1 and rule == NO_RULE:
-            ask(ask_at, place, count, columns.ctypes.data, cost.ctypes.data)
+            ask(ask_at, place, count, seen.columns.ctypes.data, cost.ctypes.data)
         elif count > 1:
-            cost = cost_by(rule, as_slots(columns))[0]
-        take(basis, many, place, (columns, zones, has_carbon), cost, found)
+            cost = cost_by(rule, as_slots(seen.columns))[0]
+        take(basis, many, place, seen, cost, found)
 
 
 @inlined
@@ -134,26 +139,22 @@ def with_all_room(work: PendingWork) -> PendingWork:
 
 
 @fast
-def see(
-    basis: Basis, many: Many, place: int, work: PendingWork, columns: Floats, zones: Integers
-) -> bool:
-    """Fill in the candidate starts of a workload, [9,1,S], and the best zone of each, [S].
-
-    Return whether any carbon is forecast.
-    """
-    count, slot_s, asked = zones.size, basis.slot_s, many.asked
+def see(basis: Basis, many: Many, place: int, work: PendingWork, count: int) -> SeenStarts:
+    """Return `count` candidate starts of a workload."""
+    slot_s, asked = basis.slot_s, many.asked
     weights = Weights(
         asked[rows.BY_PRICE, place], asked[rows.BY_CARBON, place], asked[rows.BY_TIME, place]
     )
     seen = np.empty((SEEN, work.runtime_s.size, count))
     room = np.empty((2, count + most_slots(work.runtime_s, slot_s)))
-    has_carbon = True
+    columns, zones = np.empty((SLOT_COLUMNS, 1, count)), np.empty(count, np.int64)
+    merit, has_carbon = np.empty(count), True
     if watch(basis.grid, basis.plan, slot_s, work, NO_TRANSFER, seen, room):
         has_carbon = _is_any_known(seen[1])
         fill_all_gaps(seen)
     each_s = choose_zones(basis.grid, work, slot_s, weights, seen, room, zones)
-    take_best(work.runtime_s, slot_s, each_s, seen, zones, columns)
-    return has_carbon
+    take_best(work.runtime_s, slot_s, each_s, seen, zones, columns, merit)
+    return SeenStarts(columns, zones, merit, has_carbon)
 
 
 @fast
@@ -238,35 +239,42 @@ def take(
     basis: Basis,
     many: Many,
     place: int,
-    seen: tuple[Floats, Integers, bool],
+    seen: SeenStarts,
     cost: Floats,
     found: Floats,
 ) -> None:
-    """Choose the start of a workload by the costs, [S], note it, and keep its room in the plan.
-
-    `seen` are the candidate starts, [9,1,S], the best zone of each, and whether carbon is known.
-    """
-    columns, zones, has_carbon = seen
-    work, asked = pending_work_of(basis, many, place), many.asked
+    """Choose the start of a workload by the costs, [S], note it, and keep its room in the plan."""
+    work, asked, zones = pending_work_of(basis, many, place), many.asked, seen.zones
     if np.isinf(work.runtime_s[zones[0]]):
         found[:, place] = np.nan
         found[rows.WHY, place] = NO_ZONE
         return
-    price_per_g = asked[rows.PRICE_PER_G, place] if has_carbon else NO_CARBON_LIMIT
+    price_per_g = asked[rows.PRICE_PER_G, place] if seen.has_carbon else NO_CARBON_LIMIT
     kept = max(np.rint((asked[rows.KEPT_S, place] - basis.now_s) / basis.slot_s), 0.0)
     terms = StartTerms(
-        many.power_w[place],
+        _joules(work, seen),
         CarbonLimit(price_per_g, asked[rows.AT_ARRIVAL_G, place]),
         kept if not np.isnan(asked[rows.KEPT_S, place]) else np.nan,
         asked[rows.LEAST_SAVING, place],
         asked[rows.LEAST_CHANGE, place],
         asked[rows.WAITS_FOR_ROOM, place] != 0.0,
     )
-    slots = as_slots(columns)
-    choice = choose(slots, zones, cost, terms)
+    slots = as_slots(seen.columns)
+    choice = choose(slots, cost, terms)
     _keep_room(basis, work, zones[choice.expected], choice.expected)
     _note(choice, zones, slots.busiest_over_run[0], found[:, place])
     _note_means(basis, work, zones, choice, found[:, place])
+    found[rows.MERIT, place] = seen.merit[choice.place]
+    found[rows.MERIT_NOW, place] = seen.merit[choice.soonest]
+
+
+@fast
+def _joules(work: PendingWork, seen: SeenStarts) -> Floats:
+    """Return the joules of the run from each start, [S]."""
+    found = np.empty(seen.zones.size)
+    for at in range(found.size):
+        found[at] = work.run_j[np.uintp(seen.zones[at])] * seen.merit[at]
+    return found
 
 
 @fast
@@ -275,11 +283,9 @@ def take_soonest(basis: Basis, many: Many, place: int, found: Floats) -> None:
 
     It is what waits for a node already. Where no node can take it, nothing is kept.
     """
-    count = starts_of(basis, many, place)
-    columns, zones = np.empty((SLOT_COLUMNS, 1, count)), np.empty(count, np.int64)
     work = with_all_room(pending_work_of(basis, many, place))
-    see(basis, many, place, work, columns, zones)
-    slots = as_slots(columns)
+    seen = see(basis, many, place, work, starts_of(basis, many, place))
+    slots, zones = as_slots(seen.columns), seen.zones
     if np.isinf(work.runtime_s[zones[0]]):
         found[rows.WHY, place] = NO_ZONE
         return

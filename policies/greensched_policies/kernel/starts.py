@@ -14,6 +14,7 @@ from greensched_policies.encoding.slots import FULL, SlotColumns, with_overload
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.kernel.forecast_window import fill_gaps, watch_run
 from greensched_policies.kernel.later_room import LaterRoom, later_share
+from greensched_policies.kernel.plan import Plan, slots_of
 from greensched_policies.kernel.weighing import cost_per_s, mean_of_finite, weigh
 from greensched_policies.library.functions import MOST_STARTS
 from greensched_policies.library.grid_table import GridTable
@@ -21,26 +22,13 @@ from greensched_policies.library.grid_table import GridTable
 NO_TRANSFER = np.zeros((2, 0))  # of data to any zone
 _LEAST_CAPACITY = 1e-9  # a zone that lost its capacity counts as full, without dividing by zero
 # What is seen of each zone and start, in the order of SlotColumns: carbon at the start and over the
-# run, price at the start and over the run, their weighted sum over the run, and the load.
-SEEN, _WEIGHTED, _BUSIEST = 6, 4, 5
+# run, price at the start and over the run, their weighted sum over the run, and the load. Then, not
+# shown to rules: the joules on the nodes that come next, relative to those on the zone's mean node.
+SHOWN, _WEIGHTED, _BUSIEST, _MERIT = 6, 4, 5, 6
+SEEN = SHOWN + 1
 SLOT_COLUMNS = len(SlotColumns._fields)
 
 _with_overload = compiled(with_overload, inlined)
-
-
-class Plan(NamedTuple):
-    """The cores, GPUs and memory used by what runs or is to run in each zone, by slot from time 0.
-
-    A run counts fully in each slot that it touches. The plan ends with its last slot. It has no
-    slots if jobs start on arrival and no rule looks ahead.
-    """
-
-    cores: Floats  # [Z,S]
-    capacity: Floats  # [Z] cores of the zone's nodes
-    gpus: Floats = np.zeros((0, 0))  # [Z,S], or no slots: GPUs are not planned
-    gpu_capacity: Floats = np.zeros(0)  # [Z]
-    memory: Floats = np.zeros((0, 0))  # [Z,S] bytes, or no slots: memory is not planned
-    memory_capacity: Floats = np.zeros(0)  # [Z] bytes
 
 
 class HasNeeds(Protocol):
@@ -87,12 +75,6 @@ class PendingWork(NamedTuple):
     run_j: Floats  # [Z] joules of such a run; [0]: not known
 
 
-@inlined
-def is_kept(plan: Plan) -> bool:
-    """Return whether the plan has any slots."""
-    return plan.cores.shape[1] > 0
-
-
 @fast
 def as_slots(columns: Floats) -> SlotColumns:
     """Return a table whose rows are the fields of SlotColumns, [9,…], as a rule takes it."""
@@ -112,7 +94,7 @@ def watch(
     seen: Floats,
     room: Floats,
 ) -> bool:
-    """Fill in `seen`, [6,Z,S], except the weighted sum; return whether data is missing.
+    """Fill in `seen`, [7,Z,S], except the weighted sum; return whether data is missing.
 
     `surcharge`, [2,Z], is what a data transfer to each zone adds: a factor of carbon over the run,
     and a price; [2,0]: nothing.
@@ -121,7 +103,8 @@ def watch(
     for zone in range(work.runtime_s.size):
         runtime_s = work.runtime_s[zone]
         if np.isinf(runtime_s):
-            seen[:, zone], seen[_BUSIEST, zone], has_gaps = np.nan, 0.0, True
+            seen[:, zone], seen[_BUSIEST, zone], seen[_MERIT, zone] = np.nan, 0.0, 1.0
+            has_gaps = True
             continue
         has_gaps |= watch_run(grid, zone, slot_s, now_s, runtime_s, seen)
         if surcharge.shape[1] > 0:
@@ -129,6 +112,7 @@ def watch(
                 seen[1, zone, place] *= surcharge[0, zone]
                 seen[3, zone, place] += surcharge[1, zone]
         watch_room(plan, slot_s, work, zone, room, seen[_BUSIEST, zone])
+        watch_merit(plan, slot_s, work, zone, seen[_MERIT, zone])
     return has_gaps
 
 
@@ -161,8 +145,30 @@ def watch_room(
 
 
 @borrowing
+def watch_merit(plan: Plan, slot_s: float, work: HasNeeds, zone: int, relative_j: Floats) -> None:
+    """Fill in the joules of a run from each start on the nodes that come next, [S].
+
+    They are relative to those on the zone's mean node. A run stays on its node, so what counts is
+    how full the zone is when it starts.
+    """
+    if plan.merit.shape[1] == 0:
+        relative_j[:] = 1.0
+        return
+    with_gpus = work.gpus > 0.0 and plan.gpus.shape[1] > 0
+    steps = plan.merit[1 if with_gpus else 0, zone]
+    used = plan.gpus[zone] if with_gpus else plan.cores[zone]
+    amount = work.gpus if with_gpus else work.cpu_cores
+    capacity = plan.gpu_capacity[zone] if with_gpus else plan.capacity[zone]
+    per_amount = steps.size / max(capacity, _LEAST_CAPACITY)
+    first, _ = slots_of(work.now_s, work.now_s, slot_s, used.size)
+    for place in range(relative_j.size):
+        step = int((used[min(first + place, used.size - 1)] + 0.5 * amount) * per_amount)
+        relative_j[place] = steps[min(max(step, 0), steps.size - 1)]
+
+
+@borrowing
 def fill_all_gaps(seen: Floats) -> None:
-    """Replace missing data of `seen`, [6,Z,S], by the mean of what is known of that signal."""
+    """Replace missing data of `seen`, [7,Z,S], by the mean of what is known of that signal."""
     for signal in range(_WEIGHTED):
         fill_gaps(seen[signal])
 
@@ -181,7 +187,7 @@ def choose_zones(
 
     Return what each second until the end of a run costs.
     """
-    weigh(seen[1], seen[3], work.run_j, weights, seen[_WEIGHTED])
+    weigh(seen[1], seen[3], work.run_j, seen[_MERIT], weights, seen[_WEIGHTED])
     mean_s = mean_of_finite(work.runtime_s)
     each_s = cost_per_s(weights.performance, mean_s, slot_s, best.size)
     flat = seen.reshape((SEEN, seen[0].size))
@@ -216,8 +222,9 @@ def take_best(
     seen: Floats,
     best: Integers,
     columns: Floats,
+    merit: Floats,
 ) -> None:
-    """Fill in the fields of SlotColumns, [9,1,S], from the best zones.
+    """Fill in the fields of SlotColumns, [9,1,S], from the best zones, and the merit there, [S].
 
     `each_s` is what each second until the end of a run costs.
     """
@@ -225,10 +232,12 @@ def take_best(
     for place in range(best.size):
         waits_s[place], runtimes_s[place] = place * slot_s, runtime_s[np.uintp(best[place])]
         ends[place] = each_s * (waits_s[place] + runtimes_s[place])
-    for kind in range(SEEN):
+    for kind in range(SHOWN):
         column, of_zones = columns[2 + kind, 0], seen[kind]
         for place in range(best.size):
             column[place] = of_zones[np.uintp(best[place]), np.uintp(place)]
+    for place in range(best.size):
+        merit[place] = seen[_MERIT, np.uintp(best[place]), np.uintp(place)]
 
 
 @fast
@@ -242,7 +251,9 @@ def watch_slots(
 ) -> bool:
     """Fill in forecast and load of the next slots, a row for each zone, in `columns`, [9,Z,S].
 
-    Carbon, price and load "over the run" are those over the slot. Return whether data is missing.
+    Carbon, price and load "over the run" are those over the slot. In place of the last field are
+    the joules in the slot on the nodes that come next, relative to the zone's mean node. Return
+    whether data is missing.
     """
     count = columns.shape[2]
     in_slot_s = np.where(np.isinf(work.runtime_s), np.inf, slot_s)
@@ -266,7 +277,7 @@ def complete_slots(
         fill_all_gaps(columns[2:])
     runtime_s, seen = work.runtime_s, columns[2:]
     watts = work.run_j / runtime_s[: work.run_j.size]
-    weigh(seen[1], seen[3], watts, weights, seen[_WEIGHTED])
+    weigh(seen[1], seen[3], watts, seen[_MERIT], weights, seen[_WEIGHTED])
     each_s = cost_per_s(weights.performance, slot_s, slot_s, count)
     for zone in range(zones):
         columns[1, zone] = runtime_s[zone]
@@ -324,42 +335,6 @@ def watch_plan(
     for place in range(busiest.size):
         share = factor * ((max(most[place], later[place]) + amount) / capacity)
         busiest[place] = max(busiest[place], share)
-
-
-@borrowing
-def keep(
-    plan: Plan, zone: int, slot_s: float, begin_s: float, end_s: float, cpu_cores: float
-) -> None:
-    """Add cores to the plan from `begin_s` to `end_s`; negative ones remove them."""
-    if is_kept(plan):
-        _add(plan.cores[zone], slot_s, begin_s, end_s, cpu_cores)
-
-
-@borrowing
-def keep_more(
-    plan: Plan, zone: int, slot_s: float, begin_s: float, end_s: float, gpus: float,
-    memory_bytes: float,
-) -> None:  # fmt: skip
-    """Add GPUs and memory to the plan as `keep` adds cores."""
-    if gpus != 0.0 and plan.gpus.shape[1] > 0:
-        _add(plan.gpus[zone], slot_s, begin_s, end_s, gpus)
-    if memory_bytes != 0.0 and plan.memory.shape[1] > 0:
-        _add(plan.memory[zone], slot_s, begin_s, end_s, memory_bytes)
-
-
-@inlined
-def _add(slots: Floats, slot_s: float, begin_s: float, end_s: float, amount: float) -> None:
-    first, last = slots_of(begin_s, end_s, slot_s, slots.size)
-    for at in range(first, last):
-        slots[at] += amount
-
-
-@inlined
-def slots_of(begin_s: float, end_s: float, slot_s: float, slots: int) -> tuple[int, int]:
-    """Return the range of slots that an interval touches: the first, and the one after the last."""
-    first = min(int(begin_s // slot_s), slots - 1)
-    last = min(int(np.ceil(end_s / slot_s)), slots)
-    return first, max(last, first + 1)
 
 
 @inlined

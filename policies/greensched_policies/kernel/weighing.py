@@ -11,24 +11,30 @@ _LEAST_MAGNITUDE = 1e-30
 
 @borrowing
 def weigh(
-    carbon: Floats, price: Floats, energy: Floats, weights: Weights, weighted: Floats
+    carbon: Floats,
+    price: Floats,
+    energy: Floats,
+    merit: Floats,
+    weights: Weights,
+    weighted: Floats,
 ) -> None:
     """Fill in the weighted sum of carbon and price over the run, [Z,S].
 
-    Both are first multiplied by the energy of the run in each zone, [Z], or [0] where that is not
-    known, and divided by their mean magnitudes.
+    Both are first multiplied by the energy of the run, and divided by their mean magnitudes. The
+    energy is that in each zone, [Z], or [0] where it is not known, times `merit`, [Z,S].
     """
     of_carbon, of_price, mean_j = 0.0, 0.0, mean_of_finite(energy)
     for zone in range(weighted.shape[0]):
         share = _relative(energy, zone, mean_j) / weighted.shape[0]
-        of_carbon += share * _mean_magnitude(carbon[zone])
-        of_price += share * _mean_magnitude(price[zone])
+        of_carbon += share * _mean_magnitude(carbon[zone], merit[zone])
+        of_price += share * _mean_magnitude(price[zone], merit[zone])
     for zone in range(weighted.shape[0]):
         relative = _relative(energy, zone, mean_j)
         by_carbon = weights.carbon * relative / max(of_carbon, _LEAST_MAGNITUDE)
         by_price = weights.cost * relative / max(of_price, _LEAST_MAGNITUDE)
         for place in range(weighted.shape[1]):
-            weighted[zone, place] = by_carbon * carbon[zone, place] + by_price * price[zone, place]
+            each = by_carbon * carbon[zone, place] + by_price * price[zone, place]
+            weighted[zone, place] = merit[zone, place] * each
 
 
 @inlined
@@ -62,15 +68,15 @@ def _relative(energy: Floats, zone: int, mean_j: float) -> float:
 
 
 @inlined
-def _mean_magnitude(values: Floats) -> float:
-    """Return the mean magnitude; four independent sums let additions run in parallel."""
+def _mean_magnitude(values: Floats, factors: Floats) -> float:
+    """Return the mean magnitude of products; four sums let additions run in parallel."""
     one, two, three, four = 0.0, 0.0, 0.0, 0.0
     whole = values.size - values.size % 4
     for place in range(0, whole, 4):
-        one += abs(values[place])
-        two += abs(values[place + 1])
-        three += abs(values[place + 2])
-        four += abs(values[place + 3])
+        one += abs(values[place]) * factors[place]
+        two += abs(values[place + 1]) * factors[place + 1]
+        three += abs(values[place + 2]) * factors[place + 2]
+        four += abs(values[place + 3]) * factors[place + 3]
     for place in range(whole, values.size):
-        one += abs(values[place])
+        one += abs(values[place]) * factors[place]
     return (one + two + three + four) / values.size

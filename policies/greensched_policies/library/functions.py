@@ -26,11 +26,12 @@ STAYS = 8  # no start was chosen: the earlier plan still has room
 # Most functions begin with a forecast and a plan. Whole numbers: Z zones, T steps of the grid, S
 # slots of the plan, and S or 0 of the plan for GPUs, and for memory. Arrays of a `GridTable` and a
 # plan: [Z+1] starts; [8,T] times_s, since_s, and values, sums and gaps_s of carbon and price; [5,Z]
-# per_step, known_until_s, capacity, gpu_capacity and memory_capacity; [Z,S] cores, gpus, memory.
+# per_step, known_until_s, capacity, gpu_capacity and memory_capacity; [Z,S] cores, gpus, memory;
+# [2,Z,MERIT_STEPS] merit.
 (
     ZONES, STEPS, SLOTS, GPU_SLOTS, MEMORY_SLOTS, STARTS_AT, BY_STEP_AT, BY_ZONE_AT, CORES_AT,
-    GPUS_AT, MEMORY_AT, SHARED,
-) = range(12)  # fmt: skip
+    GPUS_AT, MEMORY_AT, MERIT_AT, SHARED,
+) = range(13)  # fmt: skip
 NOW_S, SLOT_S, BUSY_SHARE = range(3)  # numbers
 
 # What plan_starts takes then: N workloads, M decisions, the address of an `Ask`; [ASKED,N] numbers;
@@ -45,8 +46,8 @@ COUNT, DECISIONS, ASK_AT, ASKED_AT, IN_ZONES_AT, ORDER_AT, FOUND_AT = range(SHAR
 NO_ZONE_YET = -1  # STAYS_IN of work that is planned anew
 (
     PLACE, WHY, EXPECTED, ZONE, ZONE_NOW, ZONE_EXPECTED, SAVING, LACKS_ROOM, HAS_ROOM,
-    CARBON, PRICE, CARBON_NOW, PRICE_NOW, SOONEST, FOUND,
-) = range(15)  # fmt: skip
+    CARBON, PRICE, CARBON_NOW, PRICE_NOW, MERIT, MERIT_NOW, SOONEST, FOUND,
+) = range(17)  # fmt: skip
 NO_RULE = -1
 QUEUED = -2  # in place of a rule: it starts as soon as there is room, whatever that costs
 # What asks a policy outside the library: workload, S starts, the address of the fields of
@@ -54,7 +55,8 @@ QUEUED = -2  # in place of a rule: it starts as soon as there is room, whatever 
 Ask = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 # What see_slots takes then: S slots; [2,Z] runtimes and watts. Results: [9,Z,S] the fields of
-# SlotColumns, a row for each zone, and [2,Z,S] carbon and price, NaN where data is missing.
+# SlotColumns, a row for each zone, and [3,Z,S] carbon and price, NaN where data is missing, and
+# the joules on the nodes that come next, relative to those on the zone's mean node.
 SLOTS_SEEN, RUNS_AT, COLUMNS_AT, RAW_AT = range(SHARED, SHARED + 4)
 (
     CORES, GPUS_REQUESTED, MEMORY_REQUESTED, COST_WEIGHT, CARBON_WEIGHT, TIME_WEIGHT,

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from greensched_policies.costs.cost import Floats
+from greensched_policies.costs.merit_order import MERIT_STEPS
 from greensched_policies.encoding.slots import has_gpus, has_room
 
 
@@ -35,6 +36,8 @@ class CorePlan:
         self.gpu_capacity = np.zeros(capacity.size) if gpus is None else gpus
         self.memory_capacity = np.zeros(capacity.size) if memory_bytes is None else memory_bytes
         self.busy_share = busy_share
+        # [2,Z,MERIT_STEPS] the merit orders of cores and GPUs, to be set where nodes differ
+        self.merit = np.ones((2, capacity.size, MERIT_STEPS))
         self.begin_s = begin_s
         self.slot_s = slot_s
         self.cores = np.zeros((capacity.size, slots))

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.costs.merit_order import MERIT_STEPS
 from greensched_policies.costs.pausing import Slots
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.weights import Weights
@@ -76,13 +77,14 @@ def see_slots(
     weights: Weights,
     count: int,
 ) -> tuple[SlotColumns, Floats]:
-    """Return what a when rule sees of the next slots, and carbon and price, [2,Z,count].
+    """Return what a when rule sees of the next slots; and carbon, price and merit, [3,Z,count].
 
     `by_zone`, [2,Z], are runtimes and watts, `needs` the cores, GPUs and memory of the workload.
-    There is a row for each zone. Only the second has NaN where data is missing.
+    There is a row for each zone. Only the second has NaN where data is missing. Merit are the
+    joules on the nodes that come next, relative to those on the zone's mean node.
     """
     assert by_zone.shape == (2, outlook.zones)
-    columns, raw = np.empty((_FIELDS, outlook.zones, count)), np.empty((2, outlook.zones, count))
+    columns, raw = np.empty((_FIELDS, outlook.zones, count)), np.empty((3, outlook.zones, count))
     integers, numbers, _kept = _basis(outlook, plan, now_s)
     integers += [count, *map(address_of, (by_zone, columns, raw))]
     call("see_slots", integers, [*numbers, *needs, *weights])
@@ -113,8 +115,9 @@ def _basis(
     capacities = plan.capacity, plan.gpu_capacity, plan.memory_capacity
     by_zone = np.stack([grid.per_step, grid.known_until_s, *capacities])
     kept = plan.cores, plan.gpus, plan.memory
+    assert plan.merit.shape == (2, outlook.zones, MERIT_STEPS)
     sizes = [outlook.zones, by_step.shape[1], *(each.shape[1] for each in kept)]
-    addresses = map(address_of, (by_step, by_zone, *kept))
+    addresses = map(address_of, (by_step, by_zone, *kept, plan.merit))
     integers = [*sizes, address_of(grid.starts, np.int64), *addresses]
     since_s = max(now_s - outlook.begin_s, 0.0)  # a clock that was set back: as at the begin
     return integers, [since_s, outlook.slot_s, plan.busy_share], (by_step, by_zone)

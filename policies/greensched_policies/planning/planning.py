@@ -24,6 +24,8 @@ from greensched_policies.library.functions import (
     LACKS_ROOM,
     LATEST_S,
     MAY_MOVE,
+    MERIT,
+    MERIT_NOW,
     NO_ZONE_YET,
     PLACE,
     PRICE,
@@ -115,14 +117,15 @@ class Mean(NamedTuple):
 
     zone: int
     runtime_s: float
-    power_w: float  # that the run adds
+    power_w: float  # that the run adds on the zone's mean node
     carbon_g_per_kwh: float | None
     price_per_mwh: float | None
+    merit: float = 1.0  # joules on the nodes that come next, relative to the zone's mean node
 
     @property
     def energy_kwh(self) -> float:
         """Return the energy of the run."""
-        return self.power_w * self.runtime_s / JOULES_PER_KWH
+        return self.power_w * self.runtime_s * self.merit / JOULES_PER_KWH
 
     @property
     def carbon_g(self) -> float | None:
@@ -283,8 +286,8 @@ def _chosen(row: list[float], request: StartRequest, now_s: float, slot_s: float
     kept_zone, expected_s = int(row[ZONE_EXPECTED]), now_s + row[EXPECTED] * slot_s
     return Chosen(
         start_s=now_s + row[PLACE] * slot_s,
-        run=_mean(request, int(row[ZONE]), row[CARBON], row[PRICE]),
-        run_now=_mean(request, int(row[ZONE_NOW]), row[CARBON_NOW], row[PRICE_NOW]),
+        run=_mean(request, int(row[ZONE]), row[CARBON], row[PRICE], row[MERIT]),
+        run_now=_mean(request, int(row[ZONE_NOW]), row[CARBON_NOW], row[PRICE_NOW], row[MERIT_NOW]),
         saving=row[SAVING],
         why=why,
         has_room=bool(row[HAS_ROOM]),
@@ -308,13 +311,14 @@ def _check(requests: Sequence[StartRequest], asked: Floats, zones: int) -> None:
             )
 
 
-def _mean(request: StartRequest, zone: int, carbon: float, price: float) -> Mean:
+def _mean(request: StartRequest, zone: int, carbon: float, price: float, merit: float) -> Mean:
     return Mean(
         zone=zone,
         runtime_s=float(request.runtime_s[zone]),
         power_w=float(request.power_w[zone]),
         carbon_g_per_kwh=None if math.isnan(carbon) else carbon,
         price_per_mwh=None if math.isnan(price) else price,
+        merit=merit,
     )
 
 

@@ -23,6 +23,7 @@ from greensched_policies.rules.catalogue import WhenPolicy
 from greensched_policies.rules.pause import pause_if_worth
 
 _ROUNDING = 1e-9  # of a slot
+_MERIT = 2  # of what is seen, after CARBON and PRICE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +64,7 @@ class _View:
     slot_s: float
     cost: Floats  # [S] of each slot, by the rule
     weighted: Floats  # [S] money and carbon only
-    seen: Floats  # [2,S] carbon and price
+    seen: Floats  # [3,S] carbon, price and merit
     busiest: Floats  # [S]
     first: int  # the first slot in which it may run, unless it continues now
 
@@ -268,10 +269,12 @@ def _edges(chosen: Slots) -> tuple[list[int], list[int]]:
 def _mean(view: _View, chosen: Slots) -> Mean:
     run_s = _run_s(view, chosen)
     used = slot_shares(chosen, run_s / view.slot_s)
-    means = [float(view.seen[row][chosen] @ used) / float(used.sum())
+    by_energy = used * view.seen[_MERIT][chosen]
+    means = [float(view.seen[row][chosen] @ by_energy) / float(by_energy.sum())
              for row in (CARBON, PRICE)]  # fmt: skip
     carbon, price = (None if math.isnan(each) else each for each in means)
-    return Mean(view.zone, run_s, float(view.work.power_w[view.zone]), carbon, price)
+    merit = float(by_energy.sum()) / float(used.sum())
+    return Mean(view.zone, run_s, float(view.work.power_w[view.zone]), carbon, price, merit)
 
 
 def _slots(time_s: float, slot_s: float) -> int:

@@ -11,7 +11,7 @@ from numba.experimental import structref
 
 from greensched_policies.compiling.compiled import fast, inlined
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_policies.kernel.starts import Plan
+from greensched_policies.kernel.plan import Plan
 from greensched_policies.library.grid_table import GridTable
 from greensched_simulator.arrays.heaps import Heap, earliest_s, empty_heap
 from greensched_simulator.arrays.jobs import JobArrays

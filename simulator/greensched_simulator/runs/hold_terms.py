@@ -10,7 +10,7 @@ from greensched_operator.planning.cluster_state import slowest_speeds
 from greensched_operator.planning.work_power import LEAST_POWER_W
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_policies.costs.cost import Floats
-from greensched_policies.kernel.starts import Plan
+from greensched_policies.kernel.plan import Plan
 from greensched_policies.library import functions as rows
 from greensched_policies.planning.held_start import jitter_s, node_share
 from greensched_policies.planning.outlook import SLOT_S
@@ -18,6 +18,7 @@ from greensched_policies.planning.planning import Thresholds
 from greensched_simulator.engine.holding.hold import HoldTable
 from greensched_simulator.engine.state.job_estimates import JobEstimates
 from greensched_simulator.policy import GREEN_POLICY, USUAL_PAUSE, Policy
+from greensched_simulator.runs.busy_nodes import busy_watts, merit_orders
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
@@ -44,10 +45,9 @@ def green_policy_of(world: World, policy: Policy) -> GreenPolicy | None:
     return world.green_policy
 
 
-def hold_table(
-    world: World, policy: GreenPolicy, estimates: JobEstimates, busy_w: tuple[Floats, Floats]
-) -> HoldTable:
-    """Return the hold terms of a world's jobs; `busy_w` are watts of a core and of a GPU, [Z]."""
+def hold_table(world: World, policy: GreenPolicy, estimates: JobEstimates) -> HoldTable:
+    """Return the hold terms of a world's jobs."""
+    busy_w = busy_watts(world)
     jobs, found = world.jobs, _judged(world, policy, estimates)
     begin_s = world.start_s
     latest_s = np.array([0.0 if one is None else one.latest_start_s - begin_s for one in found])
@@ -83,7 +83,7 @@ def hold_table(
 
 
 def plan_with(plan: Plan, world: World, table: HoldTable) -> Plan:
-    """Return an empty plan that ends after all jobs that may wait, with GPUs and memory."""
+    """Return an empty plan that ends after all jobs that may wait: cores, GPUs, memory, merit."""
     longest_s = float(world.jobs.estimate_s.max(initial=0.0))
     end_s = float(table.asked[rows.LATEST_S].max(initial=0.0)) + longest_s
     zones, nodes = plan.capacity.size, world.nodes
@@ -93,7 +93,7 @@ def plan_with(plan: Plan, world: World, table: HoldTable) -> Plan:
     memory = np.bincount(nodes.zone, nodes.memory_capacity, zones).astype(float)
     return Plan(
         np.zeros((zones, slots)), plan.capacity, np.zeros((zones, gpu_slots)), gpus,
-        np.zeros((zones, slots)), memory,
+        np.zeros((zones, slots)), memory, merit_orders(world),
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from greensched_policies.costs.cost import Floats
-from greensched_policies.kernel.starts import Plan
+from greensched_policies.kernel.plan import Plan
 from greensched_policies.library.grid_table import GridTable, grid_table, in_parts
 from greensched_policies.planning.outlook import SLOT_S
 from greensched_simulator.policy import USUAL_PAUSE, USUAL_WHEN, Policy

@@ -15,7 +15,7 @@ from greensched_core.errors import BadInput
 from greensched_policies.billing.accounting import Bill, add_transfers, bill_schedule
 from greensched_policies.billing.supply import Balance, SolarPlant, balances_of, imported
 from greensched_policies.billing.timelines import BilledNodes, ZoneSeries
-from greensched_policies.costs.cost import CURVE_POINTS, CostModel, Floats, load_watts
+from greensched_policies.costs.cost import CostModel, Floats
 from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.library.grid_table import GridTable
 from greensched_policies.planning.outlook import SLOT_S
@@ -31,6 +31,7 @@ from greensched_simulator.engine.state.job_estimates import JobEstimates, estima
 from greensched_simulator.engine.state.power_states import WAKE_S
 from greensched_simulator.engine.state.terms import RunConfig
 from greensched_simulator.policy import GREEN_POLICY, QUEUES, USUAL_CAP, Policy
+from greensched_simulator.runs.busy_nodes import busy_watts
 from greensched_simulator.runs.hold_terms import green_policy_of, hold_table, plan_with
 from greensched_simulator.runs.job_transfers import transfers_of
 from greensched_simulator.runs.looking_ahead import (
@@ -110,7 +111,7 @@ def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -
     estimates = estimates_in(world, sleep)
     order, ahead = QUEUES[policy.queue].order, looks_ahead(world, policy)
     green, plan = green_policy_of(world, policy), empty_plan(world, is_looked_at=ahead)
-    held = None if green is None else hold_table(world, green, estimates, _busy_watts(world))
+    held = None if green is None else hold_table(world, green, estimates)
     given = Given(
         jobs=planned_jobs(world, estimates),
         precedence=world.precedence,
@@ -151,27 +152,10 @@ def estimates_in(world: World, sleep: Floats) -> JobEstimates:
     found = estimates_of(jobs, world.precedence, world.nodes, zones, wake_s, world.links)
     if world.links.size == 0:
         return found
-    core_w, gpu_w = _busy_watts(world)
+    core_w, gpu_w = busy_watts(world)
     watts = np.multiply.outer(jobs.cpu_cores, core_w) + np.multiply.outer(jobs.gpus, gpu_w)
     runtime_s = np.where(np.isinf(found.runtime_s), 0.0, found.runtime_s)
     return found._replace(run_j=watts * runtime_s)
-
-
-def _busy_watts(world: World) -> tuple[Floats, Floats]:
-    """Return the mean watts above idle of a core and of a GPU at full load, by zone, [Z]."""
-    nodes, zones, ratio = world.nodes, len(world.zones), world.utilisation_ratio
-    first = nodes.curve_class.astype(np.int64) * CURVE_POINTS
-    cores = nodes.cpu_capacity
-    core_w = load_watts(world.curve_watts, first, cores, cores, ratio) * nodes.pue
-    gpu_w = (nodes.gpu_peak_w - nodes.gpu_idle_w) * nodes.gpu_capacity * world.gpu_ratio
-    gpu_w *= nodes.pue
-
-    def mean(watts: Floats, amounts: Floats) -> Floats:
-        sums = [np.bincount(nodes.zone, each, zones).astype(float) for each in (watts, amounts)]
-        found: Floats = sums[0] / np.maximum(sums[1], 1.0)
-        return found
-
-    return mean(core_w, cores), mean(gpu_w, nodes.gpu_capacity)
 
 
 def planned_jobs(world: World, estimates: JobEstimates) -> JobArrays:

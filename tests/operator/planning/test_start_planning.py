@@ -18,6 +18,7 @@ from greensched_operator.planning.outlooks import slot_begin
 from greensched_operator.planning.plan_words import why_held, why_now
 from greensched_operator.planning.situation import Planned, Situation, jitter_of
 from greensched_operator.planning.start_planning import plan_starts
+from greensched_policies.costs.merit_order import ALIKE, MERIT_STEPS
 from greensched_policies.encoding.weights import NO_CARBON_LIMIT
 from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.planning.planning import Running
@@ -202,6 +203,16 @@ def test_out_of_the_box_nothing_waits_for_a_cheaper_and_dirtier_hour() -> None:
 def test_both_sides_are_reported_where_both_fall() -> None:
     [planned], _ = plan_starts([waiting()], two_signals(CHEAP, CHEAP))
     assert "carbon -80 %, cost -80 % against running now, 20 instead of 100" in why_held(planned)
+
+
+def test_a_wait_for_nodes_that_need_less_energy_says_so() -> None:
+    half = MERIT_STEPS // 2
+    zone = Zone("A", 64.0, 5.0, merit=((0.5,) * half + (1.5,) * half, ALIKE))
+    runs = (Running(0, NOW_S + HOUR_S, 40.0),)
+    here = replace(situation_of(NOW_S, [100.0] * DAY, [50.0] * DAY, zone), running=runs)
+    [planned], _ = plan_starts([waiting()], here)
+    words = "carbon -67 %, cost -67 % against running now, 100 instead of 100 g/kWh"
+    assert f"{words}, 50 instead of 50 per MWh, energy -67 %" in why_held(planned)
 
 
 def test_without_room_now_the_first_start_that_has_it_is_the_one_compared_with() -> None:

@@ -16,6 +16,7 @@ from greensched_operator.planning.cluster_state import Zone, mean_zone
 from greensched_operator.planning.situation import Situation
 from greensched_operator.planning.start_planning import plan_starts
 from greensched_operator.planning.work_power import run_s, speeds_for, work_power_w
+from greensched_policies.costs.merit_order import ALIKE
 from tests.operator.annotated_work import HOUR_S, NOW_S, marks, rules, work_of
 from tests.operator.situations import situation_of
 
@@ -56,6 +57,16 @@ def test_a_zones_means_are_by_cores_and_the_watts_of_a_gpu_by_gpus() -> None:
     assert zone.watts_per_gpu == pytest.approx(300.0 * 0.6 * 1.2)
     assert zone.speed == pytest.approx(40.0 / (10.0 / 0.5 + 30.0 / 1.5))
     assert zone.pue == pytest.approx((10.0 * 1.0 + 30.0 * 1.2) / 40.0)
+
+
+def test_a_zones_work_takes_the_nodes_that_need_least_energy_first() -> None:
+    # The second is four times as fast, with three times the cores, for 1.2 times the watts.
+    slow = node("slow", 10.0, speed=0.5, pue=1.0)
+    fast = node("fast", 30.0, speed=2.0, gpu=Gpu("m", 4, 50.0, 350.0))
+    of_cores, of_gpus = mean_zone("A", [slow, fast], ASSUMED).merit
+    assert of_cores[0] == pytest.approx((60.0 / 30.0 / 2.0) / (110.0 / 40.0 * 35.0 / 40.0))
+    assert of_cores[-1] / of_cores[0] == pytest.approx(10.0)
+    assert of_gpus == pytest.approx(ALIKE)
 
 
 def test_without_a_profile_cores_and_gpus_draw_what_they_do_on_the_mean_node() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_policies.costs.cost import Floats
-from greensched_policies.kernel.starts import Plan
+from greensched_policies.kernel.plan import Plan
 from greensched_simulator.engine.engine import run
 from greensched_simulator.engine.run import Given
 from greensched_simulator.engine.state.choices import rules_of

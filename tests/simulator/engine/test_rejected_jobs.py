@@ -7,7 +7,7 @@ import pytest
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_policies.encoding.slots import SlotColumns
-from greensched_policies.kernel.starts import Plan
+from greensched_policies.kernel.plan import Plan
 from greensched_policies.library.grid_table import grid_table
 from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.rules.catalogue import (

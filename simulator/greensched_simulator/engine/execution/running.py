@@ -10,7 +10,7 @@ from greensched_policies.costs.cost import (
     MEMORY_CAPACITY,
     Floats,
 )
-from greensched_policies.kernel.starts import is_kept, keep, keep_more
+from greensched_policies.kernel.plan import is_kept, keep, keep_more
 from greensched_simulator.arrays.heaps import push
 from greensched_simulator.arrays.moving import moving_s
 from greensched_simulator.engine.execution.workers import (

@@ -10,14 +10,8 @@ from greensched_policies.costs.pausing import PauseColumns, planned_slots
 from greensched_policies.costs.scaling import scaled_plan, useful_workers
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.kernel.later_room import ALL_ROOM
-from greensched_policies.kernel.starts import (
-    SLOT_COLUMNS,
-    Plan,
-    as_slots,
-    complete_slots,
-    keep,
-    watch_slots,
-)
+from greensched_policies.kernel.plan import Plan, keep
+from greensched_policies.kernel.starts import SLOT_COLUMNS, as_slots, complete_slots, watch_slots
 from greensched_policies.library.functions import MOST_STARTS
 from greensched_policies.library.grid_table import GridTable
 from greensched_simulator.arrays.jobs import JobArrays

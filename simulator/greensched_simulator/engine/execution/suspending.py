@@ -3,7 +3,7 @@
 import numpy as np
 
 from greensched_policies.compiling.compiled import borrowing, fast
-from greensched_policies.kernel.starts import keep
+from greensched_policies.kernel.plan import keep
 from greensched_simulator.arrays.heaps import push
 from greensched_simulator.engine.execution.runs import (
     Runs,

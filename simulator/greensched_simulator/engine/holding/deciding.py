@@ -16,7 +16,7 @@ from greensched_policies.kernel.planning import (
     take,
     take_soonest,
 )
-from greensched_policies.kernel.starts import SLOT_COLUMNS, as_slots
+from greensched_policies.kernel.starts import as_slots
 from greensched_policies.library import functions as rows
 from greensched_policies.planning import held_start, quiet_spans
 from greensched_simulator.arrays.heaps import job_at, push, restore, size_of
@@ -202,10 +202,9 @@ def _choose(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
     """Choose the start of a job, and keep its room in the plan; return False if no node can."""
     basis, many = basis_of(begin_s, run, hold), many_of(run, hold)
     count = starts_of(basis, many, job)
-    columns, zones = np.empty((SLOT_COLUMNS, 1, count)), np.empty(count, np.int64)
-    has_carbon = see(basis, many, job, pending_work_of(basis, many, job), columns, zones)
-    cost = run.rules.when[0](as_slots(columns))[0] if count > 1 else np.zeros(count)
-    take(basis, many, job, (columns, zones, has_carbon), cost, hold.found)
+    seen = see(basis, many, job, pending_work_of(basis, many, job), count)
+    cost = run.rules.when[0](as_slots(seen.columns))[0] if count > 1 else np.zeros(count)
+    take(basis, many, job, seen, cost, hold.found)
     if hold.found[rows.WHY, job] == rows.NO_ZONE:
         return False
     note_room(job, begin_s, run, hold)
@@ -218,8 +217,9 @@ def _start_s(job: int, now_s: float, run: Run, hold: Hold) -> float:
     asked, found, terms = hold.asked, hold.found, hold.terms
     if np.isinf(asked[rows.AT_ARRIVAL_G, job]):
         zone = int(found[rows.ZONE_NOW, job])
-        run_kwh = terms.power_w[job, zone] * run.estimates.runtime_s[job, zone] / JOULES_PER_KWH
-        grams = found[rows.CARBON_NOW, job] * run_kwh
+        run_j = terms.power_w[job, zone] * run.estimates.runtime_s[job, zone]
+        run_j *= found[rows.MERIT_NOW, job]
+        grams = found[rows.CARBON_NOW, job] * run_j / JOULES_PER_KWH
         asked[rows.AT_ARRIVAL_G, job] = np.inf if np.isnan(grams) else grams
     chosen_s = slot_begin_s(now_s, run) + found[rows.PLACE, job] * run.terms.slot_s
     kept_s = np.rint(run.recorded.planned_s[job])  # written on objects in whole seconds

@@ -6,7 +6,7 @@ one in the present slot. A job that was released but found no room counts nowher
 
 from greensched_policies.compiling.compiled import compiled, fast, inlined
 from greensched_policies.encoding.slots import has_gpus, has_room
-from greensched_policies.kernel.starts import slots_of
+from greensched_policies.kernel.plan import slots_of
 from greensched_policies.library.functions import (
     EXPECTED,
     NO_ROOM,

@@ -4,7 +4,7 @@ import numpy as np
 
 from greensched_policies.compiling.compiled import borrowing, fast, inlined
 from greensched_policies.kernel.later_room import ALL_ROOM
-from greensched_policies.kernel.starts import is_kept
+from greensched_policies.kernel.plan import is_kept
 from greensched_simulator.arrays.heaps import Heap, push
 from greensched_simulator.engine.execution.running import add_room
 from greensched_simulator.engine.execution.workers import all_cores, all_gpus, data_of

@@ -6,7 +6,7 @@ from greensched_policies.compiling.compiled import compiled, fast
 from greensched_policies.costs.cost import CPU_CAPACITY, Floats
 from greensched_policies.costs.provisioning import HORIZON_S, provisioned_share
 from greensched_policies.kernel.grid_means import step_at
-from greensched_policies.kernel.starts import Plan
+from greensched_policies.kernel.plan import Plan
 from greensched_policies.library.grid_table import CARBON, GridTable
 from greensched_simulator.engine.state.cluster import ClusterState
 

@@ -8,10 +8,10 @@ from greensched_policies.compiling.compiled import fast, inlined
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.kernel.later_room import ALL_ROOM, LaterRoom
+from greensched_policies.kernel.plan import Plan
 from greensched_policies.kernel.starts import (
     SEEN,
     SLOT_COLUMNS,
-    Plan,
     as_slots,
     choose_zones,
     fill_all_gaps,
@@ -91,5 +91,5 @@ def slot_columns(
     if watch(grid, plan, slot_s, work, surcharge, seen, room):
         fill_all_gaps(seen)
     each_s = choose_zones(grid, work, slot_s, terms.weights, seen, room, best)
-    take_best(runtime_s, slot_s, each_s, seen, best, columns)
+    take_best(runtime_s, slot_s, each_s, seen, best, columns, room[0])
     return as_slots(columns), best

@@ -11,7 +11,7 @@ from greensched_policies.costs.cost import CostModel, Floats
 from greensched_policies.costs.pausing import planned_slots
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.weights import Weights
-from greensched_policies.kernel.starts import Plan, keep
+from greensched_policies.kernel.plan import Plan, keep
 from greensched_policies.library.grid_table import grid_table
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.library_calls import see_slots

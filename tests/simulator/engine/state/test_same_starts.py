@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from greensched_policies.costs.cost import CostModel, Floats
 from greensched_policies.encoding.weights import Weights
-from greensched_policies.kernel.starts import Plan, keep
+from greensched_policies.kernel.plan import Plan, keep
 from greensched_policies.library.grid_table import GridTable, grid_table
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import outlook_of

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from greensched_policies.costs.cost import CostModel, Floats, Integers
 from greensched_policies.encoding.slots import FULL, SlotColumns, spread_of, with_overload
 from greensched_policies.encoding.weights import Weights
-from greensched_policies.kernel.starts import Plan, keep, slots_of, watch_plan
+from greensched_policies.kernel.plan import Plan, keep, slots_of
+from greensched_policies.kernel.starts import watch_plan
 from greensched_policies.library.grid_table import GridTable, grid_table, in_parts
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.engine.state.choices import rules_of
