@@ -9,6 +9,7 @@ from greensched_policies.costs.cost import Floats
 
 MERIT_STEPS = 32  # of equal size, from an empty zone to a full one
 ALIKE = (1.0,) * MERIT_STEPS  # of a zone whose nodes are all alike
+_DIGITS = 12  # so that steps across nodes that are alike do not differ by rounding
 
 
 def merit_order(busy_w: Floats, sizes: Floats, speeds: Floats, cores: Floats) -> tuple[float, ...]:
@@ -29,4 +30,4 @@ def merit_order(busy_w: Floats, sizes: Floats, speeds: Floats, cores: Floats) ->
     bounds = np.linspace(0.0, until[-1], MERIT_STEPS + 1)
     whole_j = np.diff(np.interp(bounds, until, joules)) * MERIT_STEPS
     steps: Floats = whole_j / (mean_w * mean_s / float(cores.sum()))
-    return tuple(steps.tolist())
+    return tuple(steps.round(_DIGITS).tolist())

@@ -156,6 +156,9 @@ def watch_merit(plan: Plan, slot_s: float, work: HasNeeds, zone: int, relative_j
         return
     with_gpus = work.gpus > 0.0 and plan.gpus.shape[1] > 0
     steps = plan.merit[1 if with_gpus else 0, zone]
+    if steps[0] == steps[steps.size - 1]:  # they rise: all are equal
+        relative_j[:] = steps[0]
+        return
     used = plan.gpus[zone] if with_gpus else plan.cores[zone]
     amount = work.gpus if with_gpus else work.cpu_cores
     capacity = plan.gpu_capacity[zone] if with_gpus else plan.capacity[zone]

@@ -41,6 +41,12 @@ def test_a_step_across_two_kinds_of_nodes_has_the_mean_of_both() -> None:
     assert found[0] == pytest.approx((1.0 + 3.0) / 2.0 * found[1] / 3.0)
 
 
+def test_unequal_nodes_that_need_the_same_energy_make_equal_steps() -> None:
+    # Twice the watts for half the time; means: 1.5 W, 0.75 s.
+    found = steps([7.0, 14.0], [7.0, 7.0], [1.0, 2.0])
+    assert found == [round(1.0 / (1.5 * 0.75), 12)] * MERIT_STEPS
+
+
 @pytest.mark.parametrize(
     ("busy_w", "sizes"),
     [
