@@ -76,7 +76,7 @@ check-layers: setup ## Only who may import whom
 
 .PHONY: check-house
 check-house: setup ## Only the rules of the house that no linter knows
-	$(BIN)/pytest --quiet --no-header tests/test_*.py
+	$(BIN)/pytest --quiet --no-header -m 'recipe or not recipe' tests/test_*.py
 
 .PHONY: test
 test: setup ## Everything, the real control plane included (built on first use)

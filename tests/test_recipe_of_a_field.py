@@ -9,6 +9,8 @@ import pytest
 from tests.repository_files import ROOT
 from tests.scratch_checkout import copy_checkout, run_in
 
+pytestmark = pytest.mark.recipe
+
 PYTHON = (sys.executable, "-m")
 FIELD = re.compile(r"```python\n# in (\S+), class (\w+)\n(.*?)```", re.DOTALL)
 TEST = re.compile(r"```python\n# new: (tests/operator/\S+)\n(.*?)```", re.DOTALL)

@@ -9,6 +9,8 @@ import pytest
 from tests.repository_files import ROOT
 from tests.scratch_checkout import copy_checkout, run_in
 
+pytestmark = pytest.mark.recipe
+
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```python\n# (\S+\.py)\n(.*?)```", PAGE, re.DOTALL))
 CATALOGUES = dict(re.findall(r"```diff\n--- (\S+\.py)\n(.*?)```", PAGE, re.DOTALL))
