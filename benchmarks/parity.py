@@ -3,7 +3,8 @@
 A day of Jobs, pods, gangs and CronJob runs with GPUs on real grids of 2023, in three zones on
 three kinds of machines, with errors of forecasts and estimates; then the same day with exact
 forecasts. Extender, second scheduler and operator run on the cluster. Energy is reckoned from the
-starts, ends and nodes that watches saw, by the bill's function. Writes build/bench/parity.json.
+starts, ends and nodes that watches saw, by the bill's function. Then other seeds of the day, in the
+simulator alone. Writes build/bench/parity.json.
 """
 
 import argparse
@@ -16,38 +17,38 @@ import numpy as np
 
 from benchmarks.bench_cluster import machine
 from benchmarks.command_line import ROOT, parse, result_file, write_json
-from benchmarks.parity_day import PlayedDay, played
+from benchmarks.parity_day import PlayedDay, day_content, played, scenario_of
+from benchmarks.parity_seeds import on_other_seeds
 from greensched_core.errors import BadInput
 from greensched_policies.billing.accounting import Bill
 from greensched_policies.costs.cost import Floats
 from greensched_policies.planning.outlook import SLOT_S
-from greensched_simulator.scenario.file import read_document
-from greensched_simulator.scenario.model import Scenario
 from greensched_simulator.testing.operator_beside import ROUNDING_S, decided_by_operator
-from greensched_simulator.world.scenario_loading import parse_scenario
 from greensched_simulator.world.world import World, build_world
 from greensched_testbed.held_day.day import Day, ItemRun
 from greensched_testbed.held_day.watched_runs import node_row, placements_of
 
-SCENARIO = Path(__file__).with_name("parity-day.yaml")
 POLICY = Path(__file__).with_name("parity-policy.yaml")
-DAYS = ("errors", "exact")
+DAYS, SEEDS = ("errors", "exact"), "seeds"
 _ROUNDING = 1e-9  # of grams, as a share
-_SMALLEST = {"jobs": 12, "rate": 1440.0}
+_SMALLEST = {"jobs": 12, "rate": 1440.0, "seeds": 2}
 
 
 def main() -> None:
-    """Play the days named on the command line, both by default, and write the figures."""
+    """Play the days named on the command line, and other seeds of them; write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=1000)
     parser.add_argument("--rate", type=float, default=144.0, help="speed of the replayed days")
-    parser.add_argument("--only", nargs="*", default=list(DAYS), choices=DAYS, metavar="DAY")
+    parser.add_argument("--seeds", type=int, default=10, help="of the days in the simulator alone")
+    parts = (*DAYS, SEEDS)
+    parser.add_argument("--only", nargs="*", default=list(parts), choices=parts, metavar="PART")
     given = parse(parser, _SMALLEST)
     os.environ.setdefault("GREENSCHED_DATA", str(ROOT.parent / "shared" / "data"))
     figures: dict[str, Any] = {"machine": machine()}
     print(f"machine: {figures['machine']}")
-    for name in given.only:
-        scenario = day_scenario(given.jobs, has_exact_forecasts=name == "exact")
+    for name in (each for each in given.only if each in DAYS):
+        content = day_content(given.jobs, has_exact_forecasts=name == "exact")
+        scenario = scenario_of(content)
         done = played(scenario, build_world(scenario), POLICY, given.rate, _say)
         suffix = "" if name == "errors" else "_exact"
         figures |= {f"{key}{suffix}": value for key, value in compared(done).items()}
@@ -56,20 +57,12 @@ def main() -> None:
             _say(f"{group}: {on_cluster:.0f} core hours on the cluster, {simulated:.0f} simulated")
         if name == "exact":
             figures |= dirtier(done.day, done.runs) | dirtier_simulated(done) | same_plans(done)
+    if SEEDS in given.only:
+        figures |= on_other_seeds(given.jobs, given.seeds, _say)
     for name, value in figures.items():
         if isinstance(value, float | int):
             print(f"{name}: {value:.4g}")
     write_json(result_file("parity", given), figures)
-
-
-def day_scenario(jobs: int, *, has_exact_forecasts: bool) -> Scenario:
-    """Return the day's scenario with so many jobs, and with errors of its forecasts or without."""
-    content = read_document(SCENARIO).content
-    content["workload"]["generator"]["jobs"] = jobs
-    if has_exact_forecasts:
-        for grid in content["grids"].values():
-            del grid["forecast_error"]
-    return parse_scenario(content, SCENARIO.parent, os.environ)
 
 
 def compared(done: PlayedDay) -> dict[str, float]:

@@ -1,10 +1,12 @@
 """A day on a real control plane with extender and operator, and the same day in the simulator."""
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -28,7 +30,9 @@ from greensched_simulator.runs.simulation import (
     simulate,
     zone_series,
 )
+from greensched_simulator.scenario.file import read_document
 from greensched_simulator.scenario.model import Scenario
+from greensched_simulator.world.scenario_loading import parse_scenario
 from greensched_simulator.world.world import World
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.billing import BillAssumptions
@@ -40,6 +44,7 @@ from greensched_testbed.held_day.watched_runs import node_row, placements_of
 from greensched_testbed.nodes import create_nodes, wait_until_ready
 from greensched_testbed.operator_processes import FastClock, OperatorProcesses
 
+SCENARIO = Path(__file__).with_name("parity-day.yaml")
 HELD, RUN_NOW = "green-policy+weighted-cost", "run-now+weighted-cost"
 WORK = "day"
 _LEAD_S = 60.0  # wall seconds until the day begins, when everything runs
@@ -56,6 +61,21 @@ class PlayedDay:
     bill: Bill
     simulated_bill: Bill
     run_now_bill: Bill
+
+
+def day_content(jobs: int, *, has_exact_forecasts: bool) -> dict[str, Any]:
+    """Return the day's scenario file with so many jobs, with errors of its forecasts or without."""
+    content = read_document(SCENARIO).content
+    content["workload"]["generator"]["jobs"] = jobs
+    if has_exact_forecasts:
+        for grid in content["grids"].values():
+            del grid["forecast_error"]
+    return content
+
+
+def scenario_of(content: dict[str, Any]) -> Scenario:
+    """Return the scenario of a file's content."""
+    return parse_scenario(content, SCENARIO.parent, os.environ)
 
 
 def played(
