@@ -16,7 +16,6 @@ from greensched_policies.learned.config_map import ConfigMapObject, bundle_files
 from greensched_policies.learned.guard import NamedPolicy, WhereGuard, WhereRule
 from greensched_policies.learned.heads import WHERE
 from greensched_policies.learned.model_fields import ONNX
-from greensched_policies.learned.runners import Runner
 
 log = structlog.get_logger()
 
@@ -29,7 +28,7 @@ class ServingBundle(NamedTuple):
 
     name: str  # by its card
     guard: WhereGuard | None
-    runners: Mapping[str, Runner]  # what computes each head
+    runners: Mapping[str, str]  # what computes each head
     fingerprint: str  # of its files
 
 

@@ -145,7 +145,7 @@ class PolicyChoice:
         if self.bundle is None:
             return self.serving, "", "", ""
         card, runner = self.bundle.card, self.bundle.runners[WHERE.name]
-        return self.serving, card.name, card.heads[WHERE.name].sha256, runner.value
+        return self.serving, card.name, card.heads[WHERE.name].sha256, runner
 
     def guarded(self, policy: WhereRule) -> WhereGuard:
         """Return a policy that the fallback rule and the time budget guard."""

@@ -24,6 +24,7 @@ from greensched_policies.kernel.starts import (
     most_slots,
     starts_known,
     take_best,
+    take_merit,
     watch,
     watch_room,
 )
@@ -153,7 +154,8 @@ def see(basis: Basis, many: Many, place: int, work: PendingWork, count: int) -> 
         has_carbon = _is_any_known(seen[1])
         fill_all_gaps(seen)
     each_s = choose_zones(basis.grid, work, slot_s, weights, seen, room, zones)
-    take_best(work.runtime_s, slot_s, each_s, seen, zones, columns, merit)
+    take_best(work.runtime_s, slot_s, each_s, seen, zones, columns)
+    take_merit(seen, zones, merit)
     return SeenStarts(columns, zones, merit, has_carbon)
 
 

@@ -225,9 +225,8 @@ def take_best(
     seen: Floats,
     best: Integers,
     columns: Floats,
-    merit: Floats,
 ) -> None:
-    """Fill in the fields of SlotColumns, [9,1,S], from the best zones, and the merit there, [S].
+    """Fill in the fields of SlotColumns, [9,1,S], from the best zones.
 
     `each_s` is what each second until the end of a run costs.
     """
@@ -239,6 +238,11 @@ def take_best(
         column, of_zones = columns[2 + kind, 0], seen[kind]
         for place in range(best.size):
             column[place] = of_zones[np.uintp(best[place]), np.uintp(place)]
+
+
+@borrowing
+def take_merit(seen: Floats, best: Integers, merit: Floats) -> None:
+    """Fill in the joules on the nodes that come next in the best zones, relative to means, [S]."""
     for place in range(best.size):
         merit[place] = seen[_MERIT, np.uintp(best[place]), np.uintp(place)]
 

@@ -30,7 +30,6 @@ from greensched_policies.learned.protobuf import NotOnnx
 from greensched_policies.learned.runners import (
     HeadPolicy,
     HeadRun,
-    Runner,
     TriedDecisions,
     choose_runner,
 )
@@ -70,9 +69,9 @@ class Bundle:
         return self._policy(WHEN)
 
     @property
-    def runners(self) -> dict[str, Runner]:
-        """What computes each head."""
-        return {name: head.run.runner for name, head in self.heads.items()}
+    def runners(self) -> dict[str, str]:
+        """What computes each head, as a word of `Runner`."""
+        return {name: head.run.runner.value for name, head in self.heads.items()}
 
     @property
     def not_in_kernel(self) -> dict[str, str]:

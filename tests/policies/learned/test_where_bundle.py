@@ -1,10 +1,8 @@
 import hashlib
-import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,18 +18,10 @@ from greensched_policies.learned.card import SHIPPED_PRIOR, BundleError, describ
 from greensched_policies.learned.graph_file import read_graph_facts
 from greensched_policies.learned.protobuf import NotOnnx
 from greensched_policies.rules.where import weighted_cost
+from tests.policies.learned.random_nets import exporter
 
-EXPORTER = Path(__file__).parents[3] / "policies" / "train" / "export_prior.py"
 PRIOR = load_bundle(SHIPPED_PRIOR)
 GRAPH = (SHIPPED_PRIOR / "where.onnx").read_bytes()
-
-
-def exporter() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("export_prior", EXPORTER)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture

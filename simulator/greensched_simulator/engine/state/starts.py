@@ -91,5 +91,5 @@ def slot_columns(
     if watch(grid, plan, slot_s, work, surcharge, seen, room):
         fill_all_gaps(seen)
     each_s = choose_zones(grid, work, slot_s, terms.weights, seen, room, best)
-    take_best(runtime_s, slot_s, each_s, seen, best, columns, room[0])
+    take_best(runtime_s, slot_s, each_s, seen, best, columns)
     return as_slots(columns), best
