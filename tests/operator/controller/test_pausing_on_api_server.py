@@ -97,6 +97,18 @@ async def planned_anew(place: Place, operator: Running, zone: str, grams: Sequen
     await place.until(is_begun, "all is planned anew")
 
 
+def resumption_told(reason: str) -> tuple[str, str]:
+    """Who tells of a resumption for `reason`, and how its event begins.
+
+    The Job's pods may have gone when all was planned anew, or a moment later: then it is resumed
+    as planned, of which the Job controller alone tells.
+    """
+    return {
+        "now-is-best": (COMPONENT, "now-is-best: "),
+        "resumed": (JOB_CONTROLLER, "Job resumed"),
+    }[reason]
+
+
 async def test_a_job_is_paused_in_dirty_hours_and_resumed_when_they_are_over(place: Place) -> None:
     place = with_default_scheduler(place)
     await prepared(place, "ZZ-PAUSE")
@@ -109,12 +121,7 @@ async def test_a_job_is_paused_in_dirty_hours_and_resumed_when_they_are_over(pla
         await place.until(partial(has_stopped, place), "its pods end")
         await place.publish("ZZ-PAUSE", FLAT, slot_s=SLOT_S)
         again = await place.until(lambda: place.started(f"{place.jobs}/train"), "it is resumed")
-        # Its pods may have gone when all was planned anew, or a moment later: then it is resumed as
-        # planned, of which the Job controller alone tells.
-        reason = said(again)[labels.RELEASE_REASON]
-        teller, note = {
-            "now-is-best": (COMPONENT, "now-is-best: "), "resumed": (JOB_CONTROLLER, "Job resumed"),
-        }[reason]  # fmt: skip
+        teller, note = resumption_told(said(again)[labels.RELEASE_REASON])
         resumed = await place.until(lambda: notes(place, "Resumed", teller), "an event tells")
 
         async def all_run() -> dict[str, Any] | None:
