@@ -59,6 +59,8 @@ def transfer_grams(transfers: Transfers, to_zone: Integers, zones: Sequence[Zone
     A transfer's joules are spread evenly over its time, half on each zone's grid.
     """
     intensity = np.zeros(transfers.node.size)
+    if not intensity.size:
+        return intensity
     for zone, series in enumerate(zones):
         for end in (transfers.from_zone, to_zone):
             mine = np.flatnonzero(end == zone)

@@ -65,6 +65,6 @@ def _add(slots: Floats, slot_s: float, begin_s: float, end_s: float, amount: flo
 @inlined
 def slots_of(begin_s: float, end_s: float, slot_s: float, slots: int) -> tuple[int, int]:
     """Return the range of slots that an interval touches: the first, and the one after the last."""
-    first = min(int(begin_s // slot_s), slots - 1)
+    first = min(int(np.floor(begin_s / slot_s)), slots - 1)  # `//` would call fmod
     last = min(int(np.ceil(end_s / slot_s)), slots)
     return first, max(last, first + 1)

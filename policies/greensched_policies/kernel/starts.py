@@ -136,8 +136,9 @@ def watch_room(
         memory, capacity = plan.memory[zone], plan.memory_capacity[zone]
         own_share = max(own_share, work.memory_bytes / max(capacity, _LEAST_CAPACITY))
         watch_plan(memory, capacity, touched, work.memory_bytes, room, 1.0, busiest)
-    for place in range(1, busiest.size):
-        busiest[place] /= later_share(work.later, work.now_s + place * slot_s, own_share)
+    if not np.isnan(work.later.spare_s):
+        for place in range(1, busiest.size):
+            busiest[place] /= later_share(work.later, work.now_s + place * slot_s, own_share)
     if work.gpus > 0.0 and plan.gpus.shape[1] > 0:
         # GPUs are whole: there is room until the last one is requested.
         gpus, capacity = plan.gpus[zone], plan.gpu_capacity[zone]

@@ -113,10 +113,10 @@ def _of_later_workers(recorded: Recorded, ran: Integers) -> RunSegments:
 
 
 def _first_starts(last_start_s: Floats, run_segments: RunSegments) -> Floats:
-    """Return when each job first ran, [J]."""
-    first, at = np.unique(run_segments.job, return_index=True)
+    """Return when each job first ran, [J]; the segments are ordered by job."""
+    at = np.flatnonzero(np.diff(run_segments.job, prepend=-1))
     start_s = last_start_s.copy()
-    start_s[first] = run_segments.start_s[at]
+    start_s[run_segments.job[at]] = run_segments.start_s[at]
     return start_s
 
 

@@ -55,11 +55,11 @@ def estimates_of(
         able &= jobs.gpus <= gpus + _EPSILON
         waits_s = wake + most_moving_s(links, jobs, int(zone))
         took_s = jobs.estimate_s / speed + waits_s
-        longest_s[able] = np.maximum(longest_s[able], took_s[able])
-        slowest[able] = np.maximum(slowest[able], 1.0 / speed)
-        lead_s[able] = np.maximum(lead_s[able], waits_s[able])
-        cores[able, int(zone)] += cpu * alike
-        core_seconds[able, int(zone)] += cpu * alike / speed
+        np.maximum(longest_s, took_s, out=longest_s, where=able)
+        np.maximum(slowest, 1.0 / speed, out=slowest, where=able)
+        np.maximum(lead_s, waits_s, out=lead_s, where=able)
+        cores[:, int(zone)] += able * (cpu * alike)
+        core_seconds[:, int(zone)] += able * (cpu * alike / speed)
     slowness = np.divide(core_seconds, cores, out=np.full(cores.shape, np.inf), where=cores > 0)
     # One of several workers may be on the slowest node while another waits longest for its node.
     apart_s = jobs.estimate_s * slowest + lead_s
