@@ -27,7 +27,7 @@ class Offered:
         """
         found = None
         if not protocol.sends_whole_nodes(self._args):
-            found = known.entries.rows(bytearray(self._args.NodeNames))
+            found = known.entries.rows(self._args.NodeNames)
         if found is None:
             rows = known.rows(self.names)
             return rows, int(np.count_nonzero(rows == NO_ROW))

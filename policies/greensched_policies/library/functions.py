@@ -92,8 +92,8 @@ NO_BEST = -1  # all score the same
 ENTRIES_LEN, ENTRY_WIDTH, ENTRIES_AT, HASH_BITS, HASH_FACTOR, HASHES_AT, NAMED = range(7)
 # What hash_names takes then: K rows; [K] rows. It fills in the hash table, all zero before.
 HASHED, HASHED_AT = range(NAMED, NAMED + 2)
-# What find_rows takes then: B bytes of a JSON array, N names in it; [B] bytes. Results: [4,N], the
-# rows and working memory, and [1] how many have no row, or NOT_PLAIN.
+# What find_rows takes then: B bytes of a JSON array and what follows it, N names in it; [B] bytes.
+# Results: [4,N], the rows and working memory, and [1] how many have no row, or NOT_PLAIN.
 TEXT_LEN, NAMES, TEXT_AT, FOUND_ROWS_AT, UNKNOWN_AT = range(NAMED, NAMED + 5)
 NOT_PLAIN = -1  # the text must be decoded
 # What write_scores takes then: N entries; [N] rows, [N] int8 scores. Result: [1 + N·W] bytes, or

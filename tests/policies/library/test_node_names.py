@@ -66,9 +66,19 @@ def test_names_that_begin_alike_are_distinguished() -> None:
     assert found(table_of(known), compact(offered)) == (rows, 5)
 
 
+@pytest.mark.parametrize("length", range(1, 26))
+def test_names_that_differ_in_any_one_byte_are_distinguished(length: int) -> None:
+    known = [("a" * place + "b").ljust(length, "a") for place in range(length)]
+    offered = ["a" * length, *known, known[-1] + "a", known[-1][:-1]]
+    rows = [NO_ROW, *range(length), NO_ROW, NO_ROW]
+    assert found(table_of(known), compact(offered)) == (rows, 3)
+
+
 @given(st.lists(ANY_NAME, max_size=5, unique=True))
 @example(['node-1","node-2', "node-1"])
 @example(["\x7f", "\\"])
+@example(["12345678\x7f", "ab"])
+@example(["1234567890\u00e9"])
 def test_names_that_are_no_kubernetes_names_are_found_as_plain_text_or_not_at_all(
     names: list[str],
 ) -> None:
