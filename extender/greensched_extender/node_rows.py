@@ -37,7 +37,7 @@ from greensched_policies.library.node_table import (
 )
 
 _FIRST_ROWS = 256
-_WIDTH_STEP = 16  # bytes by which entries grow when a longer name comes
+_WIDTH_STEP = 8  # bytes by which entries grow when a longer name comes
 
 
 class NodeRows:
