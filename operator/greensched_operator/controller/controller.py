@@ -5,6 +5,7 @@ work is planned again, in a thread, so that releases never wait for it.
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -31,6 +32,7 @@ from greensched_operator.runtime.planning_thread import in_thread
 from greensched_operator.writing.metrics import ControllerError
 from greensched_operator.writing.outbox import Lane
 from greensched_operator.writing.writing import decision_of
+from greensched_policies.planning.held_start import WRITTEN_ANEW_S, has_moved
 
 log = structlog.get_logger()
 
@@ -40,7 +42,6 @@ _AFTER_FAULT_S = 1.0  # wall seconds: a persistent fault does not flood the log
 _DUE_EVERY_S = 0.25  # wall seconds between checks for due work while a thread plans
 _GATHER_S = 0.2  # work that arrives within this time is planned together
 _REPLAN_AT_MOST_EVERY_S = 5.0  # wall seconds: zones' forecasts arrive one after the other
-_WRITTEN_ANEW_S = 2.0  # a planned start that moves by less is not written: it has whole seconds
 _PLANNED = (ReleaseReason.PLANNED_START, ReleaseReason.RESUMED)
 
 Result = TypeVar("Result")
@@ -227,8 +228,8 @@ class Controller:
         if current is None or self.works.was_sent(work.uid):
             return  # it was started or deleted while the thread planned
         before_s = work.marks.planned_start_s
-        has_moved = before_s is None or abs(before_s - planned.start_s) >= _WRITTEN_ANEW_S
-        if has_moved or not self._recorder.knows(work):
+        is_new = has_moved(math.nan if before_s is None else before_s, planned.start_s)
+        if is_new or not self._recorder.knows(work):
             self._recorder.planned(planned, situation)
         self.works.plan(planned)
         if planned.is_now and not current.is_ending:
@@ -355,8 +356,8 @@ def _is_written(planned: Planned) -> bool:
     """
     work, latest_s = planned.waiting.work, planned.waiting.terms.latest_start_s
     start_s, until_s = work.marks.planned_start_s, work.marks.latest_start_s
-    if start_s is None or abs(start_s - planned.start_s) >= _WRITTEN_ANEW_S:
+    if start_s is None or has_moved(start_s, planned.start_s):
         return False
     if work.kind != WorkKind.WORKLOAD and not work.has_plan_condition:  # announcing a pause failed
         return False
-    return until_s is not None and until_s - latest_s < _WRITTEN_ANEW_S
+    return until_s is not None and until_s - latest_s < WRITTEN_ANEW_S

@@ -4,6 +4,7 @@ A policy that cannot be read holds nothing: the built-in defaults (mode shadow) 
 error messages.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -88,6 +89,16 @@ class Budget:
         unset=None,
         absent="no limit",
     )
+
+    @property
+    def most_kwh(self) -> float:
+        """Return the energy that work may take in a period; infinity: no limit."""
+        return math.inf if self.energy_kwh is None else self.energy_kwh
+
+    @property
+    def most_kg(self) -> float:
+        """Return the carbon that work may take in a period; infinity: no limit."""
+        return math.inf if self.carbon_kg is None else self.carbon_kg
 
 
 def _budget(found: Budget, where: str) -> Budget:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from greensched_core.ledger_records import Amounts, LedgerRecord
 from greensched_core.units import JOULES_PER_KWH
 from greensched_operator.objects.green_policy import Budget
+from greensched_policies.planning.budgets import opens_s
 
 _DAY_S = 86_400.0  # every period begins with a day of UTC
 LONGEST_PERIOD_S = 31 * _DAY_S
@@ -49,14 +50,13 @@ class Budgets:
         days = self._spent.get(namespace, {})
         # A copy in one step: the planning thread calls this while starts are counted.
         spent = [each for day, each in tuple(days.items()) if day >= _day(span.begin)]
-        is_over = (
-            budget.energy_kwh is not None
-            and sum(each.energy_kwh for each in spent) >= budget.energy_kwh
-        ) or (
-            budget.carbon_kg is not None
-            and sum(each.carbon_kg for each in spent) >= budget.carbon_kg
+        return opens_s(
+            sum(each.energy_kwh for each in spent),
+            sum(each.carbon_kg for each in spent),
+            budget.most_kwh,
+            budget.most_kg,
+            span.end,
         )
-        return span.end if is_over else float("-inf")
 
 
 def _day(at_s: float) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from greensched_policies.costs.cost import Floats, Integers
 
 _DAY_S = 86_400.0
+WRITTEN_ANEW_S = 2.0  # a planned start that moves by less is not written: it has whole seconds
 
 
 def jitter_s(name: str, most_s: float, slot_s: float) -> float:
@@ -49,6 +50,11 @@ def release_s(chosen_s: float, kept_s: float, delay_s: float, now_s: float, slot
     if 0.0 <= kept_s - chosen_s < slot_s:
         return kept_s
     return chosen_s + delay_s if chosen_s > now_s else chosen_s
+
+
+def has_moved(before_s: float, start_s: float) -> bool:
+    """Return whether a planned start, in seconds, differs from the written one; NaN: none is."""
+    return not abs(start_s - before_s) < WRITTEN_ANEW_S
 
 
 def by_worth(is_new: Integers, saving: Floats, latest_s: Floats) -> Integers:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_core.units import JOULES_PER_KWH, KWH_PER_MWH
+from greensched_core.units import KWH_PER_MWH
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.weights import UNLIMITED, CarbonLimit, Weights
 from greensched_policies.library.functions import (
@@ -42,6 +42,7 @@ from greensched_policies.library.functions import (
     ZONE_EXPECTED,
     ZONE_NOW,
 )
+from greensched_policies.planning.budgets import run_kwh
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.library_calls import Rules, library_rules, plan_starts
 from greensched_policies.planning.outlook import Outlook
@@ -125,7 +126,7 @@ class Mean(NamedTuple):
     @property
     def energy_kwh(self) -> float:
         """Return the energy of the run."""
-        return self.power_w * self.runtime_s * self.merit / JOULES_PER_KWH
+        return run_kwh(self.power_w, self.runtime_s, self.merit)
 
     @property
     def carbon_g(self) -> float | None:
