@@ -15,7 +15,7 @@ from greensched_policies.library import functions as rows
 from greensched_policies.planning.held_start import jitter_s, node_share
 from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.planning.planning import Thresholds
-from greensched_simulator.engine.holding.hold import HoldTable
+from greensched_simulator.engine.holding.hold import BudgetTable, HoldTable
 from greensched_simulator.engine.state.job_estimates import JobEstimates
 from greensched_simulator.policy import GREEN_POLICY, USUAL_PAUSE, Policy
 from greensched_simulator.runs.busy_nodes import busy_watts, merit_orders
@@ -66,9 +66,9 @@ def hold_table(world: World, policy: GreenPolicy, estimates: JobEstimates) -> Ho
     asked[rows.SPARE_S] = [0.0 if one is None else one.spare_s for one in found]
     asked[rows.NODE_SHARE] = _node_shares(world)
     rolls_s = np.unique(world.grids.times_s[world.grids.times_s > 0.0])
-    ticks_s = np.arange(_REPLAN_S, float(latest_s.max(initial=0.0)) + _REPLAN_S, _REPLAN_S)
-    replans_s = np.union1d(rolls_s, ticks_s)
-    quiet_s = _quiet_s(world, policy, float(latest_s.max(initial=0.0)))
+    until_s = float(latest_s.max(initial=0.0))
+    replans_s = np.union1d(rolls_s, np.arange(_REPLAN_S, until_s + _REPLAN_S, _REPLAN_S))
+    quiet_s = _quiet_s(world, policy, until_s)
     return HoldTable(
         may_wait=np.array([each is not None for each in found], np.int64),
         asked=asked,
@@ -79,6 +79,7 @@ def hold_table(world: World, policy: GreenPolicy, estimates: JobEstimates) -> Ho
         held_share=policy.max_held_share,
         replans_s=replans_s,
         is_whole=np.isin(replans_s, rolls_s).astype(np.int64),
+        budget=_budget_table(world, policy, until_s),
     )
 
 
@@ -123,6 +124,18 @@ def _node_shares(world: World) -> list[float]:
     largest = float(nodes.cpu_capacity.max()), float(nodes.memory_capacity.max())
     needs = zip(jobs.cpu_cores.tolist(), jobs.memory_bytes.tolist(), strict=True)
     return [node_share(*each, largest) for each in needs]
+
+
+def _budget_table(world: World, policy: GreenPolicy, until_s: float) -> BudgetTable:
+    """Return the budget of all jobs together, as of one namespace, with its periods by UTC."""
+    if policy.budget is None:
+        return BudgetTable(np.inf, np.inf, np.zeros(0))
+    ends_s = [policy.budget.period.span(world.start_s).end]
+    while ends_s[-1] <= world.start_s + until_s:
+        ends_s.append(policy.budget.period.span(ends_s[-1]).end)
+    return BudgetTable(
+        policy.budget.most_kwh, policy.budget.most_kg, np.array(ends_s) - world.start_s
+    )
 
 
 def _quiet_s(world: World, policy: GreenPolicy, until_s: float) -> Floats:

@@ -39,6 +39,4 @@ def _not_simulated(policy: GreenPolicy) -> tuple[str, ...]:
         )
     if policy.when_policy == ONNX:
         faults.append(f"spec.whenPolicy is {ONNX}; the simulator runs rules only")
-    if policy.budget is not None:
-        faults.append("spec.budget: the simulator has no budgets; remove it here")
     return tuple(faults)

@@ -5,21 +5,27 @@ What it releases when can then be compared with what the simulator's engine rele
 
 import heapq
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from greensched_core import labels
+from greensched_core.clock import ManualClock
 from greensched_core.cluster_settings import PowerAssumptions
 from greensched_core.power.curves import PowerCurve
 from greensched_core.power.hardware import Gpu
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.state import Node
+from greensched_operator.controller.recording import Recorder
 from greensched_operator.holding.hold_requests import HoldRequest
 from greensched_operator.holding.holding import HoldTerms, hold_terms
-from greensched_operator.holding.judging import MayWait
+from greensched_operator.holding.judging import MayWait, ReleaseNow
 from greensched_operator.objects.green_policy import GreenPolicy
+from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work, WorkKind
+from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.busy_cores import BusyCores
 from greensched_operator.planning.cluster_state import Zone, mean_zone
 from greensched_operator.planning.outlooks import Outlooks, slot_begin
@@ -27,6 +33,7 @@ from greensched_operator.planning.situation import Planned, Situation
 from greensched_operator.planning.start_planning import plan_starts, requeued, room_check
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_policies.costs.cost import CURVE_POINTS
+from greensched_policies.planning.held_start import has_moved
 from greensched_policies.planning.outlook import SLOT_S, Outlook, outlook_of
 from greensched_policies.planning.planning import Running
 from greensched_policies.rules.catalogue import WHEN_RULES
@@ -52,11 +59,15 @@ class OperatorBeside:
     starts_s: dict[int, float]  # by job, since the scenario's begin
     queued: dict[int, Planned] = field(default_factory=dict)  # released as planned
     busy: BusyCores = field(init=False)
+    clock: ManualClock = field(default_factory=ManualClock)
+    budgets: Budgets = field(default_factory=Budgets)
+    recorder: Recorder = field(init=False)  # it spends what the ledger would
     busy_share: float = 0.0
     busiest_share: float = 0.0
 
     def __post_init__(self) -> None:
         self.busy = BusyCores(self.world.start_s)
+        self.recorder = Recorder(lambda record: None, self.budgets, self.clock, "EUR")
 
     def arrives(self, job: int, now_s: float) -> None:
         """Plan a job that has just arrived."""
@@ -64,8 +75,7 @@ class OperatorBeside:
             self.starts_s[job] = now_s
             return
         self.held[job] = waiting
-        planned, released = plan_starts([waiting], self.situation(now_s, *self.plans.values()))
-        self.take(now_s, planned, [each.work.name for each in released])
+        self.decide(now_s, [waiting], self.situation(now_s, *self.plans.values()))
 
     def note_busy(self, now_s: float) -> None:
         """Count what runs, as with each plan of all."""
@@ -88,18 +98,19 @@ class OperatorBeside:
         for one in requeued(self.situation(now_s)):
             self.queued[int(one.waiting.work.name)] = one
         situation = replace(self.situation(now_s), staying=staying, may_move=is_whole)
-        planned, released = plan_starts(list(self.held.values()), situation)
-        self.take(now_s, planned, [each.work.name for each in released])
+        self.decide(now_s, list(self.held.values()), situation)
 
-    def take(self, now_s: float, planned: list[Planned], released: list[str]) -> None:
-        """Start what starts now, and write the plans of the rest."""
-        for name in released:
-            self.start(int(name), now_s)
+    def decide(self, now_s: float, waiting: Sequence[MayWait], situation: Situation) -> None:
+        """Plan jobs, start what starts now, and write the plans of the rest."""
+        planned, released = plan_starts(waiting, situation)
+        for each in released:
+            self.start(int(each.work.name), now_s, each.reason)
         for one in planned:
             job = int(one.waiting.work.name)
+            self.record(one, situation)
             if one.is_now:
                 self.plans[job] = one
-                self.start(job, now_s)
+                self.start(job, now_s, ReleaseReason.NOW_IS_BEST)
                 continue
             written = {
                 labels.PLANNED_START: format_timestamp(round(one.start_s)),
@@ -111,6 +122,14 @@ class OperatorBeside:
             self.held[job] = replace(one.waiting, work=work)
             self.plans[job] = one
 
+    def record(self, one: Planned, situation: Situation) -> None:
+        """Record a plan, unless it is the one that is written."""
+        work = one.waiting.work
+        before_s = work.marks.planned_start_s
+        is_new = has_moved(math.nan if before_s is None else before_s, one.start_s)
+        if is_new or not self.recorder.knows(work):
+            self.recorder.planned(one, situation)
+
     def start_due(self, now_s: float) -> None:
         """Start what is due by now, each at its time; plan again what then has no room."""
         while self.plans:
@@ -120,19 +139,19 @@ class OperatorBeside:
             if at_s > now_s:
                 return
             check = room_check(self.situation(at_s, *self.plans.values()))
-            if one.start_s >= one.waiting.terms.latest_start_s or check(one):
-                self.start(job, at_s)
-                continue
-            del self.plans[job]
-            planned, released = plan_starts(
-                [self.held[job]], self.situation(at_s, *self.plans.values())
-            )
-            self.take(at_s, planned, [each.work.name for each in released])
+            if one.start_s >= one.waiting.terms.latest_start_s:
+                self.start(job, at_s, ReleaseReason.LATEST_START)
+            elif check(one):
+                self.start(job, at_s, ReleaseReason.PLANNED_START)
+            else:
+                del self.plans[job]
+                situation = self.situation(at_s, *self.plans.values())
+                self.decide(at_s, [self.held[job]], situation)
 
-    def start(self, job: int, now_s: float) -> None:
-        """Release a job; it queues until a node takes it."""
-        self.starts_s[job] = now_s
-        self.held.pop(job, None)
+    def start(self, job: int, now_s: float, reason: ReleaseReason) -> None:
+        """Release a held job; it queues until a node takes it."""
+        self.starts_s[job], self.clock.time_s = now_s, self.world.start_s + now_s
+        self.recorder.released(ReleaseNow(self.held.pop(job).work, reason, ""))
         if (planned := self.plans.pop(job, None)) is not None:
             self.queued[job] = planned
 
@@ -170,7 +189,9 @@ class OperatorBeside:
             earlier_plans=earlier_plans,
             zones_for=lambda _: frozenset(),
             when_for=lambda one: WHEN_RULES[one.policy.when_policy],
-            opens_s=lambda _: -np.inf,
+            opens_s=lambda one: self.budgets.opens_s(
+                one.work.namespace, one.policy.budget, world.start_s + now_s
+            ),
             jitter_s=120.0,
             busy_share=self.busy_share,
             queued=tuple(one for job, one in self.queued.items() if self.has_no_node(job, now_s)),

@@ -39,8 +39,8 @@ def test_the_policy_is_the_one_that_users_apply_among_other_objects(tmp_path: Pa
                      "maxHeldSharePercent", id="out-of-range"),
         pytest.param([f"{HEAD}spec: {{mode: enforce, whenPolicy: onnx}}\n"],
                      "the simulator runs rules only", id="a-model"),
-        pytest.param([f"{HEAD}spec: {{mode: enforce, budget: {{period: Day, carbonKg: 1}}}}\n"],
-                     "the simulator has no budgets", id="a-budget"),
+        pytest.param([f"{HEAD}spec: {{mode: enforce, budget: {{period: Day}}}}\n"],
+                     "it needs energyKwh or carbonKg", id="an-empty-budget"),
         pytest.param(["a: [\n"], "cannot be read as YAML", id="no-yaml"),
     ],
 )  # fmt: skip

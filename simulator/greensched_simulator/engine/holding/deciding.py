@@ -20,6 +20,7 @@ from greensched_policies.kernel.starts import as_slots
 from greensched_policies.library import functions as rows
 from greensched_policies.planning import held_start, quiet_spans
 from greensched_simulator.arrays.heaps import job_at, push, restore, size_of
+from greensched_simulator.engine.holding.budgets import budget_opens_s, count_as_now, note_amounts
 from greensched_simulator.engine.holding.hold import (
     HELD,
     Hold,
@@ -58,6 +59,7 @@ def holds(job: int, now_s: float, run: Run, hold: Hold) -> bool:
     if not _may_be_held(jobs, starts_now, held_cores, run, hold)[1][0]:
         give_room_back(job, now_s, run)
         return False
+    note_amounts(job, start_s, run, hold)
     if start_s <= now_s:
         return False
     hold.is_held[job] = 1
@@ -83,6 +85,7 @@ def stays_held(job: int, now_s: float, run: Run, hold: Hold) -> bool:
     if not _choose(job, begin_s, run, hold):
         return False
     start_s = _start_s(job, now_s, run, hold)
+    note_amounts(job, start_s, run, hold)
     if start_s > now_s:
         _put(job, start_s, run, hold)
     return start_s > now_s
@@ -102,13 +105,14 @@ def replan_held(now_s: float, is_whole: bool, run: Run, hold: Hold) -> Integers:
     jobs = jobs[np.argsort(hold.asked[rows.LATEST_S][jobs], kind="mergesort")]
     basis, many = basis_of(begin_s, run, hold), many_of(run, hold)
     starts_s, has_kept = run.recorded.planned_s[jobs], np.zeros(jobs.size, np.bool_)
+    after_s = max(now_s, budget_opens_s(now_s, hold))
     for place in range(jobs.size):
-        if is_whole and starts_s[place] > now_s:
+        if is_whole and starts_s[place] > after_s:
             has_kept[place] = stays(basis, many, jobs[place])
     for place in range(jobs.size):
         if has_kept[place]:
             free_kept(basis, many, jobs[place])
-        if is_whole or starts_s[place] <= now_s or not stays(basis, many, jobs[place]):
+        if is_whole or starts_s[place] <= after_s or not stays(basis, many, jobs[place]):
             _choose(jobs[place], begin_s, run, hold)
             starts_s[place] = _start_s(jobs[place], now_s, run, hold)
     starts_now = (starts_s <= now_s).astype(np.int64)
@@ -119,9 +123,12 @@ def replan_held(now_s: float, is_whole: bool, run: Run, hold: Hold) -> Integers:
             if may_be_held[place] == is_allowed and (starts_now[place] or not is_allowed):
                 if not is_allowed:
                     give_room_back(jobs[place], now_s, run)
+                    count_as_now(jobs[place], hold)
                 released[count] = jobs[place]
                 count += 1
     for place in order:
+        if may_be_held[place]:
+            note_amounts(jobs[place], starts_s[place], run, hold)
         if may_be_held[place] and not starts_now[place]:
             _put(jobs[place], starts_s[place], run, hold)
     return released[:count]
@@ -224,6 +231,7 @@ def _start_s(job: int, now_s: float, run: Run, hold: Hold) -> float:
     chosen_s = slot_begin_s(now_s, run) + found[rows.PLACE, job] * run.terms.slot_s
     kept_s = np.rint(run.recorded.planned_s[job])  # written on objects in whole seconds
     start_s = _release_s(chosen_s, kept_s, terms.jitter_s[job], now_s, run.terms.slot_s)
+    start_s = max(start_s, budget_opens_s(now_s, hold))
     start_s = _after_quiet(max(start_s, now_s), terms.quiet_begins_s, terms.quiet_ends_s)
     return float(min(start_s, asked[rows.LATEST_S, job]))
 

@@ -6,6 +6,7 @@ from greensched_policies.compiling.compiled import fast
 from greensched_policies.compiling.lending import lent_structure
 from greensched_simulator.arrays.heaps import push
 from greensched_simulator.engine.engine import next_asked
+from greensched_simulator.engine.holding.budgets import spend
 from greensched_simulator.engine.holding.deciding import holds, let_go, replan_held, stays_held
 from greensched_simulator.engine.holding.hold import HELD, REPLANS, Hold, HoldTable, empty_hold
 from greensched_simulator.engine.queue.deciding import AGAIN, OVER, WHEN, place_by_rule
@@ -62,6 +63,7 @@ def _release(job: int, now_s: float, run: Run, hold: Hold) -> None:
     """Let a job start now, or queue for a node; it may be one that a failure has stopped."""
     if let_go(job, hold) or np.isnan(run.recorded.planned_s[job]):
         run.recorded.planned_s[job] = now_s
+        spend(job, now_s, hold)
     if run.terms.discipline != OLDEST_FIT:
         join(run.queue, job)
     else:

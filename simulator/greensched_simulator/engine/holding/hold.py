@@ -10,7 +10,16 @@ from greensched_policies.kernel.planning import Basis, Many
 from greensched_policies.library.functions import FOUND
 from greensched_simulator.engine.run import Run
 
-HELD, REPLANS, COUNTED_SLOT = range(3)  # of a hold's counts
+HELD, REPLANS, COUNTED_SLOT, PERIOD = range(4)  # of a hold's counts
+KWH, KG, KWH_NOW, KG_NOW = range(4)  # of a job's amounts
+
+
+class BudgetTable(NamedTuple):
+    """What jobs may take in a period; no period ends: as much as they like."""
+
+    most_kwh: float  # infinity: no limit
+    most_kg: float  # of CO2e
+    ends_s: Floats  # [P] of the periods; the first one goes on at the scenario's begin
 
 
 class HoldTable(NamedTuple):
@@ -25,6 +34,7 @@ class HoldTable(NamedTuple):
     held_share: float  # of all cores, that held jobs may request together
     replans_s: Floats  # [R] times at which held jobs are planned again
     is_whole: Integers  # [R] 1 if all are, else those whose room is gone or that lack room
+    budget: BudgetTable
 
 
 class Hold(NamedTuple):
@@ -34,18 +44,26 @@ class Hold(NamedTuple):
     asked: Floats  # [ASKED,J] with the starts planned before, and the grams on arrival
     found: Floats  # [FOUND,J] the choice for each job that was planned
     is_held: Integers  # [J] 1 while it is held
-    # [3] jobs held; times that all was planned again; slot for which overdue jobs were counted
+    # [4] jobs held; times that all was planned again; slot for which overdue jobs were counted;
+    # periods of the budget that are over
     counts: Integers
     busy: Floats  # [2] mean share of cores that ran jobs over about the last day, and when noted
+    # [4,J] what each takes of a budget: as last planned, and if it runs at the time of that plan;
+    # [4,0]: there is no budget
+    amounts: Floats
+    spent: Floats  # [2] kWh and kg of the budget's present period
 
 
 @fast
 def empty_hold(terms: HoldTable) -> Hold:
     """Return a hold of no job."""
-    jobs, counts = terms.may_wait.size, np.zeros(3, np.int64)
+    jobs, counts = terms.may_wait.size, np.zeros(4, np.int64)
     counts[COUNTED_SLOT] = -1
     found, is_held = np.zeros((FOUND, jobs)), np.zeros(jobs, np.int64)
-    return Hold(terms, terms.asked.copy(), found, is_held, counts, np.zeros(2))
+    amounts = np.zeros((4, jobs if terms.budget.ends_s.size > 0 else 0))
+    return Hold(
+        terms, terms.asked.copy(), found, is_held, counts, np.zeros(2), amounts, np.zeros(2)
+    )
 
 
 @inlined

@@ -27,6 +27,13 @@ POLICIES: dict[str, dict[str, Any]] = {
     "no-limit": {"defaultDelay": "5h", "carbonLimit": "none", "weights": {"carbon": 0}},
     "quiet": {"defaultDelay": "5h", "quietHours": [{"from": "01:10", "to": "03:40"}]},
     "thresholds": {"defaultDelay": "4h", "whenPolicy": "clean-threshold", "leastSavingPercent": 0},
+    "carbon-budget": {"defaultDelay": "5h", "budget": {"period": "Day", "carbonKg": 0.2}},
+    "energy-budget": {
+        "defaultDelay": "9h",
+        "maxHeldSharePercent": 20,
+        "waitForRoom": False,
+        "budget": {"period": "Week", "energyKwh": 0.4},
+    },
 }
 
 
