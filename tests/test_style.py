@@ -57,7 +57,7 @@ COMPILED = "one step: the library's entry, the call that reaches it, what both c
 SHARED_NAMES = {
     **dict.fromkeys(("check", "compare", "down", "replay", "report"), VERBS),
     **dict.fromkeys(("simulate", "status", "up"), VERBS),
-    **dict.fromkeys(("plan_starts", "planned_slots", "see_nodes", "see_slots"), COMPILED),
+    **dict.fromkeys(("choose_slots", "plan_starts", "see_nodes", "see_slots"), COMPILED),
     **dict.fromkeys(("find_rows", "hash_names", "rate_candidates"), COMPILED),
     **dict.fromkeys(("spread_scores", "write_scores"), COMPILED),
     "main": "where a program begins",

@@ -25,9 +25,9 @@ from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.green_policy import GreenPolicy
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work, WorkKind
+from greensched_policies.planning.resuming import left_work_s, restarts_left, resumed_run_s
 
 RESUME_MARGIN_S = 60.0  # without a JobPowerProfile: the image is there, a model is loaded again
-_LEAST_S = 1e-9
 _BY_HAND = (ReleaseReason.OTHERS, ReleaseReason.OPT_OUT, ReleaseReason.RUN_NOW)
 
 
@@ -94,7 +94,7 @@ def with_pauses(terms: HoldTerms, resume_s: float) -> HoldTerms:
 
     All restarts together take no longer than the work, as in the simulator.
     """
-    most = terms.runtime_s / max(resume_s, _LEAST_S)
+    most = restarts_left(terms.runtime_s, resume_s, 0.0)
     return replace(terms, restart_s=resume_s, most_restarts=most)
 
 
@@ -116,9 +116,9 @@ def resume_terms(
         text = "its annotations have changed and no longer allow a pause"
         return NotHeld(Unheld.RUN_NOW if hold_request.run_now else Unheld.NO_REQUEST, text)
     whole_s, runtime_from, error = expected_runtime(hold_request, policy, cron_job)
-    left_s = max(whole_s - progress.done_s, 0.0) + resume_s
+    left_s = left_work_s(whole_s, progress.done_s, resume_s)
     longest_s = longest_run_s(whole_s, runtime_from, slowest_speed)
-    takes_s = left_s * longest_s / whole_s + margin_s(policy, longest_s, error)
+    takes_s = resumed_run_s(left_s, whole_s, longest_s, margin_s(policy, longest_s, error))
     bounds = [
         (hold_request.deadline_s - takes_s, StartLimit.DEADLINE),
         (progress.paused_at_s + policy.longest_hold_s, StartLimit.LONGEST_HOLD),
@@ -129,7 +129,7 @@ def resume_terms(
     terms = HoldTerms(
         from_s, latest_s, bound, hold_request.deadline_s, max(left_s, 1.0), runtime_from, error
     )
-    most = max(whole_s / max(resume_s, _LEAST_S) - progress.pauses, 0.0)
+    most = restarts_left(whole_s, resume_s, progress.pauses)
     return replace(terms, restart_s=resume_s, most_restarts=most)
 
 

@@ -1,8 +1,8 @@
 """Chooses which running Jobs are suspended now, and until when: pure, given the plan of all else.
 
-`greensched_policies.planning.slot_planning`, also used by the simulator, chooses the slots in which
-a Job runs at the least cost. A Job that does not run in the current slot is suspended until the
-first slot in which it does.
+`greensched_policies.planning.slot_planning` chooses the slots in which a Job runs at the least
+cost. A Job that does not run in the current slot is suspended until the first slot in which it
+does.
 """
 
 from collections.abc import Sequence
@@ -27,6 +27,7 @@ from greensched_operator.planning.start_planning import core_plan, interruptible
 from greensched_operator.planning.work_power import run_s
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.planning import Thresholds
+from greensched_policies.planning.resuming import done_work_s
 from greensched_policies.planning.slot_planning import plan_slots
 
 log = structlog.get_logger()
@@ -120,7 +121,7 @@ def _candidate(
     resume_s, so_far = rules.resume_s(profile), progress_of(work)
     starting_s = resume_s if so_far.pauses else 0.0  # no work is done while it restarts
     speed = _speed(run_segment.zone, work, terms, situation)
-    done_s = so_far.done_s + max(run_segment.ran_s * speed - starting_s, 0.0)
+    done_s = done_work_s(so_far.done_s, run_segment.ran_s, speed, starting_s)
     saved_s = done_s if profile is None else profile.saved_s(done_s)
     progress = JobProgress(saved_s, so_far.pauses + 1, now_s)
     terms = resume_terms(work, hold_request, policy, cron_job, progress, resume_s, slowest)

@@ -11,13 +11,12 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 
-from greensched_policies.compiling.compiled import compiled, fast
-from greensched_policies.costs import pausing
+from greensched_policies.compiling.compiled import fast
 from greensched_policies.costs.cost import CostModel, WorkloadColumns
 from greensched_policies.costs.merit_order import MERIT_STEPS
 from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEATURES
 from greensched_policies.encoding.timing import Timing
-from greensched_policies.encoding.weights import Weights
+from greensched_policies.encoding.weights import CarbonLimit, Weights
 from greensched_policies.kernel.later_room import ALL_ROOM
 from greensched_policies.kernel.nets import empty_net_scratch
 from greensched_policies.kernel.nets import rate_candidates as _rate_candidates
@@ -39,6 +38,8 @@ from greensched_policies.kernel.seeing_nodes import (
     rows_of_table,
 )
 from greensched_policies.kernel.seeing_nodes import see_nodes as _see_nodes
+from greensched_policies.kernel.slot_choice import SeenSlots, SlotWork
+from greensched_policies.kernel.slot_choice import choose_slots as _choose_slots
 from greensched_policies.kernel.starts import (
     NO_TRANSFER,
     SLOT_COLUMNS,
@@ -52,7 +53,6 @@ from greensched_policies.library.nets import FEATURES, SHARED, PackedNet
 from greensched_policies.library.node_table import FIXED_COLUMNS, MOVING_COLUMNS, NodeTable
 
 _OWN, _SHARED = len(NODE_FEATURES), len(CONTEXT_FEATURES)  # of a candidate, of a decision
-_planned_slots = compiled(pausing.planned_slots)
 
 
 def _pointer_to(kind: Any) -> Any:
@@ -130,19 +130,33 @@ def see_slots(integers_at: Any, numbers_at: Any) -> None:
     complete_slots(work, basis.slot_s, weights, has_gaps, columns)
 
 
-def planned_slots(integers_at: Any, numbers_at: Any) -> None:
-    """Write the slots in which work runs, and their cost: see `pausing.planned_slots`."""
-    whole, numbers = carray(integers_at, (at.TOTAL_AT + 1,)), carray(numbers_at, (5,))
-    slots = whole[at.OF_COST]
-    cost = carray(_floats(whole[at.COST_AT]), (slots,))
-    chosen = carray(_flags(whole[at.CHOSEN_AT]), (slots,))
-    found, total = _planned_slots(
-        cost, numbers[at.RUNTIME_S], numbers[at.LENGTH_S], numbers[at.RESTART_S],
-        numbers[at.RESTART], numbers[at.MOST_RESTARTS], whole[at.IS_RUNNING] != 0,
+def choose_slots(integers_at: Any, numbers_at: Any) -> None:
+    """Write the slots in which work runs that may be suspended: see `slot_choice`."""
+    whole, numbers = carray(integers_at, (at.CHOICE_AT + 1,)), carray(numbers_at, (9,))
+    zones, slots = whole[at.SLOT_ZONES], whole[at.OF_COST]
+    runs = carray(_floats(whole[at.SLOT_RUNS_AT]), (2, zones))
+    columns = carray(_floats(whole[at.SLOTS_AT]), (SLOT_COLUMNS, zones, slots))
+    seen = SeenSlots(
+        carray(_floats(whole[at.COST_AT]), (zones, slots)), columns[6], columns[7],
+        carray(_floats(whole[at.RAW_SLOTS_AT]), (3, zones, slots)),
+        carray(_integers(whole[at.COUNTS_AT]), (zones,)),
     )  # fmt: skip
-    for slot in range(slots):
+    work = SlotWork(
+        runs[0], runs[1], numbers[at.RESTART_S], numbers[at.MOST_RESTARTS], whole[at.RUNNING_IN],
+        int(numbers[at.FIRST_SLOT]), numbers[at.KEPT_SLOT], numbers[at.SLOT_SAVING],
+        numbers[at.SLOT_CHANGE],
+        CarbonLimit(numbers[at.SLOT_PRICE_PER_G], numbers[at.SLOT_AT_ARRIVAL_G]),
+    )  # fmt: skip
+    choice = _choose_slots(seen, work, numbers[at.LENGTH_S])
+    chosen, found = carray(_flags(whole[at.CHOSEN_AT]), (slots,)), choice.chosen
+    for slot in range(found.size):
         chosen[slot] = found[slot]
-    carray(_floats(whole[at.TOTAL_AT]), (1,))[0] = total
+    told = carray(_floats(whole[at.CHOICE_AT]), (at.CHOICE,))
+    told[at.CHOICE_ZONE], told[at.CHOICE_WHY] = choice.zone, choice.why
+    told[at.CHOICE_SAVING], told[at.CHOICE_HAS_ROOM] = choice.saving, choice.has_room
+    told[at.CHOICE_SLOTS] = found.size
+    _copy(choice.run, told[at.CHOICE_RUN :])
+    _copy(choice.run_now, told[at.CHOICE_RUN + 4 :])
 
 
 def see_nodes(integers_at: Any, numbers_at: Any) -> None:
@@ -267,7 +281,7 @@ Entry = Callable[[Any, Any], None]
 ENTRIES: dict[str, Entry] = {
     "plan_starts": plan_starts,
     "see_slots": see_slots,
-    "planned_slots": planned_slots,
+    "choose_slots": choose_slots,
     "see_nodes": see_nodes,
     "spread_scores": spread_scores,
     "hash_names": hash_names,

@@ -10,7 +10,7 @@ import ctypes
 from greensched_policies.rules.catalogue import WHEN_RULES
 
 FUNCTIONS = (
-    "plan_starts", "see_slots", "planned_slots", "see_nodes", "spread_scores", "hash_names",
+    "plan_starts", "see_slots", "choose_slots", "see_nodes", "spread_scores", "hash_names",
     "find_rows", "write_scores", "rate_candidates",
 )  # fmt: skip
 # The library has these twice, where that makes them faster: for every processor of its kind, and
@@ -62,10 +62,23 @@ SLOTS_SEEN, RUNS_AT, COLUMNS_AT, RAW_AT = range(SHARED, SHARED + 4)
     CORES, GPUS_REQUESTED, MEMORY_REQUESTED, COST_WEIGHT, CARBON_WEIGHT, TIME_WEIGHT,
 ) = range(3, 9)  # numbers  # fmt: skip
 
-# What planned_slots takes: S slots, and whether work runs already; [S] the cost of each slot.
-# Results: [S] whether it runs in each, and [1] their cost.
-OF_COST, IS_RUNNING, COST_AT, CHOSEN_AT, TOTAL_AT = range(5)
-RUNTIME_S, LENGTH_S, RESTART_S, RESTART, MOST_RESTARTS = range(5)  # numbers
+# What choose_slots takes: Z zones, S slots, and the zone in which work runs, or NO_ZONE_YET; [2,Z]
+# runtimes and watts; [Z] how many slots count; [Z,S] the cost of each slot; [9,Z,S] and [3,Z,S] as
+# see_slots writes them. Results: [S] whether it runs in each, and [CHOICE]: its zone, or
+# NO_ZONE_YET, why, what it saves, whether there is room, how many of the S slots count, and runtime
+# and means of carbon, price and merit, of the choice and of a run at once.
+(
+    SLOT_ZONES, OF_COST, RUNNING_IN, SLOT_RUNS_AT, COUNTS_AT, COST_AT, SLOTS_AT, RAW_SLOTS_AT,
+    CHOSEN_AT, CHOICE_AT,
+) = range(10)  # fmt: skip
+(
+    LENGTH_S, RESTART_S, MOST_RESTARTS, FIRST_SLOT, KEPT_SLOT, SLOT_SAVING, SLOT_CHANGE,
+    SLOT_PRICE_PER_G, SLOT_AT_ARRIVAL_G,
+) = range(9)  # numbers  # fmt: skip
+(
+    CHOICE_ZONE, CHOICE_WHY, CHOICE_SAVING, CHOICE_HAS_ROOM, CHOICE_SLOTS, CHOICE_RUN,
+) = range(6)  # fmt: skip
+CHOICE = CHOICE_RUN + 8
 
 # What see_nodes takes: R rows of a `NodeTable`, R or 0 of its GPU shares, C watts of power curves,
 # the arrays of the table, [C] curves, [2] the result: how many candidates lacked carbon, and how

@@ -1,14 +1,7 @@
-"""When a budget lets work start, and what a run takes of it.
+"""When a budget lets work start.
 
-Functions of numbers: the operator calls them, and the simulator's engine compiles them.
+A function of numbers: the operator calls it, and the simulator's engine compiles it.
 """
-
-from greensched_core.units import JOULES_PER_KWH
-
-
-def run_kwh(power_w: float, runtime_s: float, merit: float) -> float:
-    """Return the energy of a run; `merit` is that of its node, relative to the zone's mean node."""
-    return power_w * runtime_s * merit / JOULES_PER_KWH
 
 
 def opens_s(

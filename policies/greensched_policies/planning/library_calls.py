@@ -15,7 +15,15 @@ from greensched_policies.costs.merit_order import MERIT_STEPS
 from greensched_policies.costs.pausing import Slots
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.weights import Weights
-from greensched_policies.library.functions import ASKED, FOUND, NO_RULE, WHEN_BY_NUMBER, Ask
+from greensched_policies.library.functions import (
+    ASKED,
+    CHOICE,
+    CHOICE_SLOTS,
+    FOUND,
+    NO_RULE,
+    WHEN_BY_NUMBER,
+    Ask,
+)
 from greensched_policies.library.loading import address_of, call
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import Outlook
@@ -91,17 +99,26 @@ def see_slots(
     return SlotColumns._make(columns), raw
 
 
-def planned_slots(
-    cost: Floats, numbers: Sequence[float], *, is_running: bool
-) -> tuple[Slots, float]:
-    """Return the slots in which work runs, [S], and their cost: see `pausing.planned_slots`.
+def choose_slots(
+    seen: tuple[Floats, SlotColumns, Floats, Integers],
+    by_zone: Floats,
+    numbers: Sequence[float],
+    running_in: int,
+) -> tuple[Slots, list[float]]:
+    """Return the slots in which work runs, and what `library.functions` tells of the choice.
 
-    `numbers` are its arguments between cost and `is_running`.
+    `seen` are the cost of each slot, [Z,S], both results of `see_slots`, and how many slots count
+    in each zone, [Z]; `by_zone`, [2,Z], are runtimes and watts.
     """
-    chosen, total, own = np.empty(cost.size, np.bool_), np.empty(1), np.ascontiguousarray(cost)
-    results = address_of(chosen, np.bool_), address_of(total)
-    call("planned_slots", [cost.size, int(is_running), address_of(own), *results], numbers)
-    return chosen, float(total[0])
+    cost, slots, raw, counts = seen
+    zones, count = cost.shape
+    columns = np.stack(slots)
+    assert (columns.shape, raw.shape) == ((_FIELDS, zones, count), (3, zones, count))
+    chosen, told = np.zeros(count, np.bool_), np.empty(CHOICE)
+    integers = [zones, count, running_in, address_of(by_zone), address_of(counts, np.int64)]
+    integers += [*map(address_of, (cost, columns, raw)), address_of(chosen, np.bool_)]
+    call("choose_slots", [*integers, address_of(told)], numbers)
+    return chosen[: int(told[CHOICE_SLOTS])], told.tolist()
 
 
 def _basis(

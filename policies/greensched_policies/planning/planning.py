@@ -13,6 +13,7 @@ import numpy as np
 
 from greensched_core.units import KWH_PER_MWH
 from greensched_policies.costs.cost import Floats
+from greensched_policies.costs.run_energy import run_kwh
 from greensched_policies.encoding.weights import UNLIMITED, CarbonLimit, Weights
 from greensched_policies.library.functions import (
     ASKED,
@@ -42,7 +43,6 @@ from greensched_policies.library.functions import (
     ZONE_EXPECTED,
     ZONE_NOW,
 )
-from greensched_policies.planning.budgets import run_kwh
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.library_calls import Rules, library_rules, plan_starts
 from greensched_policies.planning.outlook import Outlook

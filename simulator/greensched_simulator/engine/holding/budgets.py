@@ -6,6 +6,7 @@ As the operator's, it counts the estimate of each job that may wait, from its fi
 import numpy as np
 
 from greensched_policies.compiling.compiled import compiled, fast, inlined
+from greensched_policies.costs import run_energy
 from greensched_policies.library import functions as rows
 from greensched_policies.planning import budgets, held_start
 from greensched_simulator.engine.holding.hold import (
@@ -18,7 +19,7 @@ from greensched_simulator.engine.holding.hold import (
 )
 from greensched_simulator.engine.run import Run
 
-_run_kwh = compiled(budgets.run_kwh, inlined)
+_run_kwh = compiled(run_energy.run_kwh, inlined)
 _opens_s = compiled(budgets.opens_s, inlined)
 _has_moved = compiled(held_start.has_moved, inlined)
 

@@ -1,4 +1,4 @@
-"""The slots of work that may be suspended, in numpy, are those that the simulator chooses."""
+"""The slots that the library chooses for work that may be suspended are the simulator's."""
 
 from dataclasses import dataclass
 
