@@ -101,11 +101,11 @@ def core_hours(done: PlayedDay) -> dict[str, tuple[float, float]]:
     names, world = done.day.world.node_names, done.day.world
     segments = done.simulated.run_segments
     both = (
-        placements_of(done.day, done.runs),
+        placements_of(done.day, done.runs)[:4],
         (segments.node, segments.start_s, segments.end_s, world.jobs.cpu_cores[segments.job]),
     )
     found: dict[str, list[float]] = {}
-    for side, (node, start_s, end_s, cores, *_) in enumerate(both):
+    for side, (node, start_s, end_s, cores) in enumerate(both):
         for row, hours in zip(node, cores * (end_s - start_s) / 3600.0, strict=True):
             group = names[row].rpartition("-")[0]
             found.setdefault(group, [0.0, 0.0])[side] += float(hours)

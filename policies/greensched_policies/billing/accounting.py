@@ -155,10 +155,10 @@ def bill_placements(
 ) -> PlacementBill:
     """Return what each placement used from `window_s[0]` to `window_s[1]`, in their order.
 
-    At every moment the CPU's watts above idle are divided by cores requested, the GPUs' by GPUs
-    requested. So the shares on a node add up to its active part of `bill_schedule`, except for the
-    rounding of running sums, about 1e-12 of the node's total. Idle watts belong to no placement.
-    Raises ValueError as `bill_schedule` does.
+    At every moment the CPU's watts above idle are divided by cores requested; a placement's GPUs
+    are billed for what they draw. So the shares on a node add up to its active part of
+    `bill_schedule`, except for the rounding of running sums, about 1e-12 of the node's total. Idle
+    watts belong to no placement. Raises ValueError as `bill_schedule` does.
     """
     columns = np.zeros((3, placements.node.size))
     for timeline in timelines_of(nodes, placements, zones, window_s, model, NO_SLEEPS, caps):
@@ -175,7 +175,7 @@ def total_bill(bill: Bill) -> BillTotal:
 
 def _integrate(timeline: NodeTimeline) -> list[float]:
     """Return joules, money and grams, each active, idle, asleep, waking, and 0 for transfers."""
-    active_w = timeline.cpu_w + timeline.gpus * timeline.gpu_w
+    active_w = timeline.cpu_w + timeline.gpu_w
     joules = [
         joules_of(watts, timeline.pue, timeline.length_s)
         for watts in (active_w, timeline.idle_w, timeline.sleep_w, timeline.wake_w)
@@ -198,7 +198,7 @@ def _weigh(energy_j: Floats, values: Floats) -> float:
 
 def _shares(timeline: NodeTimeline, placements: Placements) -> Floats:
     """Return joules, money and grams of each placement on one node, [3,M]."""
-    cores, gpus = placements.cpu_cores[timeline.mine], placements.gpus[timeline.mine]
+    cores = placements.cpu_cores[timeline.mine]
     has_request = (cores > 0.0).astype(np.float64)
     requesting = running(timeline.begins, timeline.ends, has_request, timeline.cores.size + 1)
     # Sums of whole numbers are exact; sums of cores may not cancel, or may lose tiny values.
@@ -207,10 +207,13 @@ def _shares(timeline: NodeTimeline, placements: Placements) -> Floats:
         timeline.cpu_w, timeline.cores, np.zeros(timeline.cores.size), where=has_cores
     )
     core_j = joules_of(core_w, timeline.pue, timeline.length_s)
-    gpu_j = joules_of(timeline.gpu_w, timeline.pue, timeline.length_s)
+    parts = [(core_j, cores)]
+    for cap, gpu_w in enumerate(timeline.gpu_w_of):
+        is_set = (timeline.gpu_cap == cap).astype(np.float64)
+        parts.append((joules_of(is_set, timeline.pue, timeline.length_s), gpu_w))
     known = np.ones(core_j.size)
     return np.stack([
-        (_over(timeline, core_j, values, cores) + _over(timeline, gpu_j, values, gpus)) / unit
+        sum(_over(timeline, each_j, values, amounts) for each_j, amounts in parts) / unit
         for values, unit in (
             (known, 1.0),
             (timeline.price_per_mwh, JOULES_PER_MWH),
@@ -220,7 +223,7 @@ def _shares(timeline: NodeTimeline, placements: Placements) -> Floats:
 
 
 def _over(timeline: NodeTimeline, joules_each: Floats, values: Floats, amounts: Floats) -> Floats:
-    """Sum energy times value over each placement's span, for its `amounts` of cores or GPUs."""
+    """Sum energy times value over each placement's span, for its `amounts` of cores or watts."""
     products = np.where(joules_each == 0.0, 0.0, joules_each * values)
     is_unknown = np.isnan(products)
     sums = _running_sums(np.where(is_unknown, 0.0, products))

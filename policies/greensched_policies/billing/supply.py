@@ -164,7 +164,7 @@ def _balance(
     )
     drawn_w = np.zeros(times_s.size - 1)
     for timeline in timelines:
-        watts = timeline.cpu_w + timeline.gpus * timeline.gpu_w + timeline.idle_w
+        watts = timeline.cpu_w + timeline.gpu_w + timeline.idle_w
         watts = joules_of(
             watts + timeline.sleep_w + timeline.wake_w, timeline.pue, np.ones(watts.size)
         )

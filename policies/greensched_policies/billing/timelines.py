@@ -39,7 +39,8 @@ class Placements(NamedTuple):
     """What ran where and when, [P]; the order carries no meaning.
 
     Each uses the model's share of its cores. Work that uses another share of those that it requests
-    counts with as many cores as use the same.
+    counts with as many cores as use the same. Its GPUs draw its own `gpu_ratio`, without one the
+    model's.
     """
 
     node: Integers  # index into the nodes
@@ -47,6 +48,8 @@ class Placements(NamedTuple):
     end_s: Floats  # infinity: still running
     cpu_cores: Floats  # requested
     gpus: Floats
+    # share of a GPU's idle-to-peak range that it draws; None: the model's for all
+    gpu_ratio: Floats | None = None
 
 
 class Sleeps(NamedTuple):
@@ -92,7 +95,8 @@ class ZoneSeries(NamedTuple):
 class NodeTimeline(NamedTuple):
     """One node's values between moments, [K], and the moments that each placement spans, [M].
 
-    Watts are the machine's, without PUE.
+    Watts are the machine's, without PUE. L is the number of GPU caps that it ever had; 0 without
+    work on GPUs.
     """
 
     mine: Places  # [M] indices of its placements, in an order that depends only on their values
@@ -101,9 +105,10 @@ class NodeTimeline(NamedTuple):
     start_s: Floats
     length_s: Floats
     cores: Floats  # requested by what runs
-    gpus: Floats
     cpu_w: Floats  # above idle
-    gpu_w: Floats  # of one GPU, above idle
+    gpu_w: Floats  # of all GPUs in use, above idle
+    gpu_cap: Places  # place of the GPU cap among the L
+    gpu_w_of: Floats  # [L,M] of each placement's GPUs at each GPU cap, above idle
     idle_w: Floats
     sleep_w: Floats
     wake_w: Floats
@@ -141,7 +146,8 @@ def timelines_of(
     end_s = np.minimum(placements.end_s, window_s[1])
     kept = np.flatnonzero(end_s > start_s)
     # A total order by the placements' values, so that sums do not depend on the order given.
-    kept = _in_order(kept, placements.node, start_s, end_s, placements.cpu_cores, placements.gpus)
+    amounts = (each for each in placements[3:] if each is not None)
+    kept = _in_order(kept, placements.node, start_s, end_s, *amounts)
     bounds = np.searchsorted(placements.node[kept], np.arange(nodes.cpu_capacity.size + 1))
     asleep = _within(sleeps, window_s)
     asleep_bounds = np.searchsorted(asleep.node, np.arange(nodes.cpu_capacity.size + 1))
@@ -202,37 +208,67 @@ def _timeline(
     count = running(begins, ends, np.ones(mine.size), moments.size)
     is_empty = count < 0.5  # sums of whole numbers are exact, unlike sums of cores
     cores = np.where(is_empty, 0.0, running(begins, ends, placements.cpu_cores[mine], moments.size))
-    gpus = np.where(is_empty, 0.0, running(begins, ends, placements.gpus[mine], moments.size))
-    cpu_w, gpu_w = _above_idle(nodes, history, cores, moments[:-1], model)
-    gpus_idle_w = nodes.gpu_capacity[row] * nodes.gpu_idle_w[row]
     first = int(nodes.curve_class[row]) * CURVE_POINTS
+    starts, capacity = np.full(cores.shape, first), nodes.cpu_capacity[row]
+    cpu_w = load_watts(model.curve_watts, starts, cores, capacity, model.utilisation_ratio)
+    gpu_cap = np.ones(0)
+    if history.capped.node.size:
+        cpu_frequency, gpu_cap = power_caps_at(history.capped, moments[:-1])
+        cpu_w *= cpu_power(cpu_frequency)
+    draw = _gpu_draw(nodes, placements, history, (begins, ends, moments.size), gpu_cap, model)
+    gpus_idle_w = nodes.gpu_capacity[row] * nodes.gpu_idle_w[row]
     idle_w = np.full(cores.shape, model.curve_watts[first] + gpus_idle_w)
     if model.empty_nodes_sleep:
         idle_w[is_empty] = 0.0
     sleep_w, wake_w = _without_idling(history.slept, moments, idle_w, is_empty)
     return NodeTimeline(
-        mine, begins, ends, moments[:-1], np.diff(moments), cores, gpus, cpu_w, gpu_w, idle_w,
+        mine, begins, ends, moments[:-1], np.diff(moments), cores, cpu_w, *draw, idle_w,
         sleep_w, wake_w, *_grid(series, moments[:-1], nodes.pue[row]),
     )  # fmt: skip
 
 
-def _above_idle(
-    nodes: BilledNodes, history: _NodeHistory, cores: Floats, times_s: Floats, model: CostModel
-) -> tuple[Floats, Floats]:
-    """Return watts above idle from each time on: of the CPU for requested cores, and of one GPU."""
-    row = history.row
-    cpu_w = load_watts(
-        model.curve_watts,
-        np.full(cores.shape, int(nodes.curve_class[row]) * CURVE_POINTS),
-        cores,
-        nodes.cpu_capacity[row],
-        model.utilisation_ratio,
-    )
-    idle_w, peak_w = nodes.gpu_idle_w[row], nodes.gpu_peak_w[row]
-    if not history.capped.node.size:
-        return cpu_w, np.full(cores.shape, (peak_w - idle_w) * model.gpu_ratio)
-    cpu_frequency, gpu_cap = power_caps_at(history.capped, times_s)
-    return cpu_w * cpu_power(cpu_frequency), gpu_watts(gpu_cap, idle_w, peak_w, model.gpu_ratio)
+class _GpuDraw(NamedTuple):
+    """What GPUs of a node draw above idle: fields of its timeline."""
+
+    gpu_w: Floats
+    gpu_cap: Places
+    gpu_w_of: Floats
+
+
+def _gpu_draw(
+    nodes: BilledNodes,
+    placements: Placements,
+    history: _NodeHistory,
+    spans: tuple[Places, Places, int],
+    gpu_cap: Floats,
+    model: CostModel,
+) -> _GpuDraw:
+    """Return what the GPUs of a node draw at its GPU cap over time, [0] if it has none.
+
+    `spans` are the begins and ends of its placements, and the number of moments.
+    """
+    row, mine = history.row, history.mine
+    gpus, gpu_w = placements.gpus[mine], np.zeros(spans[2] - 1)
+    caps, place = np.ones(1), np.zeros(gpu_w.size, np.int64)
+    if not gpus.any():
+        return _GpuDraw(gpu_w, place, np.zeros((0, mine.size)))
+    ratio = model.gpu_ratio if placements.gpu_ratio is None else placements.gpu_ratio[mine]
+    if gpu_cap.size:
+        caps, place = np.unique(gpu_cap, return_inverse=True)
+    of_gpu = gpu_watts(caps[:, None], nodes.gpu_idle_w[row], nodes.gpu_peak_w[row], ratio)
+    gpu_w_of = gpus * of_gpu
+    for level, watts in enumerate(gpu_w_of):
+        gpu_w = np.where(place == level, _running_watts(*spans, watts), gpu_w)
+    return _GpuDraw(gpu_w, place, gpu_w_of)
+
+
+def _running_watts(begins: Places, ends: Places, moments: int, watts: Floats) -> Floats:
+    """Return the watts of what runs after each moment except the last; 0 while nothing draws any.
+
+    Sums of watts may not cancel, those of whole numbers do.
+    """
+    drawing = running(begins, ends, (watts > 0.0).astype(np.float64), moments)
+    return np.where(drawing > 0.5, running(begins, ends, watts, moments), 0.0)
 
 
 def joules_of(watts: Floats, pue: Floats, length_s: Floats) -> Floats:

@@ -33,9 +33,10 @@ class Job(NamedTuple):
     end_s: float
     cpu_cores: float
     gpus: float = 0.0
+    gpu_ratio: float = MODEL.gpu_ratio
 
 
 def placed(jobs: list[Job]) -> Placements:
-    columns = list(zip(*jobs, strict=True)) if jobs else [(), (), (), (), ()]
+    columns = list(zip(*jobs, strict=True)) if jobs else [()] * 6
     node, *rest = columns
     return Placements(np.array(node, dtype=np.int64), *(np.array(c, dtype=float) for c in rest))

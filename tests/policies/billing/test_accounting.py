@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies.billing.accounting import Bill, bill_schedule, total_bill
+from greensched_policies.billing.accounting import Bill, bill_placements, bill_schedule, total_bill
+from greensched_policies.billing.timelines import Caps
 from greensched_policies.costs.cost import (
     CostModel,
     NodeColumns,
@@ -28,14 +29,13 @@ def columns(found: Bill) -> np.ndarray:
 
 jobs = st.lists(
     st.builds(
-        lambda node, start_s, length_s, cores, gpus: Job(
-            node, start_s, start_s + length_s, cores, gpus
-        ),
+        lambda node, start_s, length_s, *asked: Job(node, start_s, start_s + length_s, *asked),
         st.integers(0, 2),
         st.integers(-1000, 8000).map(float),
         st.integers(0, 5000).map(float),
         st.floats(0.0, 12.0),
         st.integers(0, 2).map(float),
+        st.sampled_from([0.0, 0.3, 0.8, 1.0]),
     ),
     max_size=12,
 )
@@ -58,6 +58,42 @@ def test_gpus_draw_between_idle_and_peak() -> None:
     found = bill([Job(1, 0.0, HOUR, 0.0, 2.0)], 0.0, HOUR)
     assert found.energy_active_j[1] == pytest.approx(2 * 350 * 0.8 * 1.2 * HOUR)
     assert found.energy_idle_j[1] == pytest.approx((50 + 2 * 50) * 1.2 * HOUR)
+
+
+def test_two_kinds_of_work_on_a_node_draw_the_watts_of_their_own_kind() -> None:
+    found = bill([Job(1, 0.0, HOUR, 0.0, 1.0, 0.2), Job(1, 0.0, HOUR / 2, 0.0, 1.0, 1.0)], 0, HOUR)
+    assert found.energy_active_j[1] == pytest.approx((0.2 + 1.0 / 2) * 350 * 1.2 * HOUR)
+
+
+@given(jobs)
+def test_work_that_gives_no_share_draws_the_models(placements: list[Job]) -> None:
+    asked = placed([job._replace(gpu_ratio=MODEL.gpu_ratio) for job in placements])
+    window_s = (0.0, 2 * HOUR)
+    given_none = bill_schedule(NODES, asked._replace(gpu_ratio=None), ZONES, window_s, MODEL)
+    given_each = bill_schedule(NODES, asked, ZONES, window_s, MODEL)
+    assert (columns(given_none) == columns(given_each)).all()
+
+
+@given(jobs, st.lists(st.tuples(st.integers(0, 7200), st.sampled_from([0.2, 0.5, 0.9, 1.0]))))
+def test_a_cap_limits_each_gpu_to_its_own_watts(
+    placements: list[Job], caps: list[tuple[int, float]]
+) -> None:
+    told = sorted((float(at_s), cap) for at_s, cap in caps)
+    at_s, cap = np.array(told).reshape(-1, 2).T
+    capped = Caps(np.ones(at_s.size, np.int64), at_s, np.ones(at_s.size), cap)
+    window_s, asked = (0.0, 2 * HOUR), placed([job._replace(cpu_cores=0.0) for job in placements])
+    found = bill_schedule(NODES, asked, ZONES, window_s, MODEL, caps=capped)
+    drawn_j, seconds = 0.0, np.arange(2 * HOUR)
+    limits = np.append(1.0, cap)[np.searchsorted(at_s, seconds, side="right")]
+    for job in placements:
+        if job.node == 1:
+            runs = (job.start_s <= seconds) & (seconds < job.end_s)
+            above_w = np.clip(400 * limits - 50, 0.0, 350 * job.gpu_ratio)
+            drawn_j += float((runs * job.gpus * above_w).sum()) * 1.2
+    assert found.energy_active_j[1] == pytest.approx(drawn_j, rel=1e-9, abs=1e-6)
+    shares = bill_placements(NODES, asked, ZONES, window_s, MODEL, capped)
+    on_node = np.array([job.node == 1 for job in placements], bool)
+    assert shares.energy_active_j[on_node].sum() == pytest.approx(drawn_j, rel=1e-9, abs=1e-6)
 
 
 def test_empty_nodes_that_sleep_are_billed_only_while_something_runs() -> None:
@@ -119,17 +155,17 @@ def test_energy_is_the_integral_of_power(placements: list[Job]) -> None:
     found = bill(placements, 0.0, 2 * HOUR)
     at_s = np.arange(2 * HOUR) + 0.5  # starts and ends are whole seconds
     for row, (capacity, watts) in enumerate(zip(NODES.cpu_capacity, (0, 1, 0), strict=True)):
-        cores, gpus = np.zeros(at_s.size), np.zeros(at_s.size)
+        cores, gpu_w = np.zeros(at_s.size), np.zeros(at_s.size)
+        range_w = NODES.gpu_peak_w[row] - NODES.gpu_idle_w[row]
         for job in placements:
             if job.node == row:
                 is_running = (job.start_s <= at_s) & (at_s < job.end_s)
                 cores += is_running * job.cpu_cores
-                gpus += is_running * job.gpus
+                gpu_w += is_running * job.gpus * job.gpu_ratio * range_w
         curve = WATTS[watts * 11 : watts * 11 + 11]
         load = np.minimum(cores * 0.5 / capacity, 1.0)
         cpu_w = np.interp(load, np.linspace(0.0, 1.0, 11), curve) - curve[0]
-        gpu_w = (NODES.gpu_peak_w[row] - NODES.gpu_idle_w[row]) * 0.8
-        joules = float((cpu_w + gpus * gpu_w).sum()) * NODES.pue[row]
+        joules = float((cpu_w + gpu_w).sum()) * NODES.pue[row]
         assert found.energy_active_j[row] == pytest.approx(joules, rel=1e-9, abs=1e-3)
 
 

@@ -27,14 +27,13 @@ def bill(jobs: list[Job], until_s: float = 2 * HOUR, nodes: BilledNodes = NODES)
 
 jobs = st.lists(
     st.builds(
-        lambda node, start_s, length_s, cores, gpus: Job(
-            node, start_s, start_s + length_s, cores, gpus
-        ),
+        lambda node, start_s, length_s, *asked: Job(node, start_s, start_s + length_s, *asked),
         st.integers(0, 2),
         st.integers(-1000, 8000).map(float),
         st.integers(0, 5000).map(float),
         st.floats(0.0, 12.0),
         st.integers(0, 2).map(float),
+        st.sampled_from([0.0, 0.3, 0.8, 1.0]),
     ),
     max_size=12,
 )
@@ -54,6 +53,11 @@ def test_gpus_are_charged_to_those_who_request_them() -> None:
     found = bill([Job(1, 0.0, HOUR, 4.0, 2.0), Job(1, 0.0, HOUR, 4.0)], HOUR).jobs
     cpu_wh, gpu_wh = 70.0 / 2 * 1.2, 2 * 350 * 0.8 * 1.2
     assert found.energy_active_j == pytest.approx([(cpu_wh + gpu_wh) * HOUR, cpu_wh * HOUR])
+
+
+def test_each_is_charged_the_watts_that_its_own_gpus_draw() -> None:
+    found = bill([Job(1, 0.0, HOUR, 0.0, 1.0, 0.2), Job(1, 0.0, HOUR, 0.0, 1.0, 1.0)], HOUR).jobs
+    assert found.energy_active_j == pytest.approx([0.2 * 350 * 1.2 * HOUR, 350 * 1.2 * HOUR])
 
 
 def test_each_hour_is_charged_at_its_own_carbon_and_price() -> None:
