@@ -14,9 +14,10 @@ from pydantic import ValidationError
 
 from greensched_core.errors import BadInput
 from greensched_simulator.arrays.nodes import NodeArrays
+from greensched_simulator.scenario.assumptions import Assumptions
 from greensched_simulator.scenario.cluster import NodeGroup
 from greensched_simulator.scenario.file import FaultsByPlace, FieldPlace
-from greensched_simulator.scenario.model import Assumptions, Scenario, ScenarioWorkload, place_of
+from greensched_simulator.scenario.model import Scenario, ScenarioWorkload, place_of
 from greensched_simulator.world.job_building import NO_JOB_LEFT, drafts_of
 from greensched_simulator.world.served_models import with_its_replica
 from greensched_simulator.world.services import rooms, sized

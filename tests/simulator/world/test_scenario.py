@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_extender.settings import ExtenderSettings
-from greensched_simulator.scenario.model import Assumptions, CarbonFile, ScenarioWeights, SlackClass
+from greensched_simulator.scenario.assumptions import Assumptions, ScenarioWeights
+from greensched_simulator.scenario.model import CarbonFile, SlackClass
 from greensched_simulator.world.scenario_loading import (
     Scenario,
     load_scenario,
