@@ -86,6 +86,11 @@ class CostModel(NamedTuple):
     empty_nodes_sleep: bool  # empty nodes draw nothing and are woken by the first workload
 
 
+def with_gpu_ratio(model: CostModel, gpu_ratio: float) -> CostModel:
+    """Return the model for work, or a node, whose GPUs draw this share of their range."""
+    return CostModel(model.curve_watts, model.utilisation_ratio, gpu_ratio, model.empty_nodes_sleep)
+
+
 class PlacementCost(NamedTuple):
     """The marginal cost of each candidate, [B,N]; money and grams are NaN without data."""
 

@@ -26,6 +26,7 @@ from greensched_policies.costs.cost import (
     WorkloadColumns,
     ZoneColumns,
     placement_cost,
+    with_gpu_ratio,
 )
 from greensched_policies.encoding.observation import (
     CARBON_OF_DAY,
@@ -77,6 +78,7 @@ _Eight = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]
 _Rows = tuple[int, int, int, int, int, int, int, int]
 
 cost_of_placing = compiled(placement_cost, inlined)
+of_gpu_ratio = compiled(with_gpu_ratio, inlined)
 _relative_columns = compiled(relative_columns, inlined)
 _room_columns = compiled(room_columns, inlined)
 _relative_scale = compiled(relative_scale, inlined)
@@ -204,9 +206,7 @@ def _describe(
         gpu_ratio = model.gpu_ratio
         if has_shares and not np.isnan(table.gpu_share[row]):
             gpu_ratio = table.gpu_share[row]
-        own = CostModel(
-            model.curve_watts, model.utilisation_ratio, gpu_ratio, model.empty_nodes_sleep
-        )
+        own = of_gpu_ratio(model, gpu_ratio)
         cost = cost_of_placing(node, placing.workload, signals, own)
         put_relative(node, signals, cost, scratch.values, place)
         put_room(node, placing.workload, cost, own, shown.features, place)

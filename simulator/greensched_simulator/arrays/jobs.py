@@ -18,6 +18,7 @@ class JobArrays(NamedTuple):
     cpu_cores: Floats
     memory_bytes: Floats
     gpus: Floats  # number of GPUs, or a part of one
+    gpu_ratio: Floats  # share of their idle-to-peak range that its GPUs draw while it runs, 0..1
     workers: Floats  # they run at the same time, each on a node; whole numbers
     deadline_s: Floats  # latest finish; infinity for none
     startup_s: Floats  # at the begin of each run segment; on the reference core

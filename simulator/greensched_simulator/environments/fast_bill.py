@@ -24,7 +24,9 @@ from greensched_policies.costs.cost import (
     placement_cost,
 )
 from greensched_policies.kernel.grid_means import integral_between, step_at
+from greensched_policies.kernel.seeing_nodes import of_gpu_ratio
 from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.cluster import ClusterState, columns_of
 from greensched_simulator.engine.state.power_states import ASLEEP_FROM_S
@@ -78,7 +80,8 @@ def taken_by_job(placing: WorkerPlacement, run: Run, grid: GridTable) -> Taken:
         jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job], jobs.runtime_s[job]
     )
     nothing: Any = 0.0
-    watts = _placement_cost(machine, asked, ZoneColumns(nothing, nothing), run.terms.model).power_w
+    model = of_gpu_ratio(run.terms.model, jobs.gpu_ratio[job])
+    watts = _placement_cost(machine, asked, ZoneColumns(nothing, nothing), model).power_w
     per_watt = between(grid, cluster.zone[node], begin_s, end_s)
     return Taken(watts * per_watt.cost, watts * per_watt.carbon_g)
 
@@ -103,7 +106,7 @@ def _add_active(taken: Floats, run: Run, accounts: Accounts) -> None:
     machines, grid = accounts.machines, accounts.grid
     nodes, count = cluster.zone.size, jobs.arrival_s.size
     runs, since_s = np.zeros(nodes, np.int64), np.zeros(nodes)
-    cores, gpus = np.zeros(nodes), np.zeros(nodes)
+    cores, gpu_w = np.zeros(nodes), np.zeros(nodes)
     # Stable: a job that leaves at its start, such as a late replica, still starts before it leaves.
     for event in np.argsort(np.concatenate((recorded.start_s, recorded.end_s)), kind="mergesort"):
         job = event % count
@@ -111,27 +114,33 @@ def _add_active(taken: Floats, run: Run, accounts: Accounts) -> None:
         node = recorded.node[job]
         now_s = recorded.start_s[job] if sign > 0 else recorded.end_s[job]
         if runs[node] != 0:
-            watts = _active_watts(node, cores[node], gpus[node], cluster, model)
+            watts = _cpu_watts(node, cores[node], cluster, model) + gpu_w[node]
             if model.empty_nodes_sleep:
                 watts += machines.idle_w[node]
             _add(taken, node, watts, since_s[node], now_s, cluster, grid)
         since_s[node] = now_s
         runs[node] += sign
         cores[node] += sign * jobs.cpu_cores[job]
-        gpus[node] += sign * jobs.gpus[job]
+        gpu_w[node] += sign * _gpu_watts_of(job, node, jobs, cluster)
         if runs[node] == 0:  # sums of floats do not cancel exactly
-            cores[node] = gpus[node] = 0.0
+            cores[node] = gpu_w[node] = 0.0
 
 
 @inlined
-def _active_watts(
-    node: int, cores: float, gpus: float, cluster: ClusterState, model: CostModel
-) -> float:
+def _cpu_watts(node: int, cores: float, cluster: ClusterState, model: CostModel) -> float:
+    """Return the watts above idle of a node's CPUs while so many cores are requested."""
     now = columns_of(cluster, node)
     first = int(now.curve_class) * CURVE_POINTS
-    cpu_w = _load_watts(model.curve_watts, first, cores, now.cpu_capacity, model.utilisation_ratio)
-    gpu_w = _gpu_watts(1.0, now.gpu_idle_w, now.gpu_peak_w, model.gpu_ratio)
-    return float(cpu_w + gpus * gpu_w)
+    ratio = model.utilisation_ratio
+    return float(_load_watts(model.curve_watts, first, cores, now.cpu_capacity, ratio))
+
+
+@inlined
+def _gpu_watts_of(job: int, node: int, jobs: JobArrays, cluster: ClusterState) -> float:
+    """Return the watts above idle of a job's GPUs on a node, without a GPU cap."""
+    now = columns_of(cluster, node)
+    of_gpu = _gpu_watts(1.0, now.gpu_idle_w, now.gpu_peak_w, jobs.gpu_ratio[job])
+    return float(jobs.gpus[job] * of_gpu)
 
 
 @fast

@@ -18,7 +18,7 @@ from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 from greensched_simulator.engine.execution.power_caps import (
     dearness_of,
     dirtiness_of,
-    needed_speeds,
+    needs_on_nodes,
     power_caps_seen,
     running_on,
 )
@@ -66,13 +66,13 @@ def observe_starts(episode: Any, job: int, now_s: float, count: int) -> None:
 def observe_power_caps(episode: Any, domain: int, node: int, now_s: float) -> None:
     """Show the power caps of a domain of a node with running jobs."""
     run, zone = episode.run, episode.run.cluster.zone[node]
-    needed, dirtiness = needed_speeds(now_s, run)[:, node], dirtiness_of(run.grid, now_s)
-    columns = power_caps_seen(domain, node, needed, dirtiness[zone], run)
+    on_nodes, dirtiness = needs_on_nodes(now_s, run), dirtiness_of(run.grid, now_s)
+    columns = power_caps_seen(domain, node, on_nodes, dirtiness[zone], run)
     table = episode.power_caps
     table[0], table[1] = columns.power_cap[0], columns.speed[0]
     table[2], table[3] = columns.power_w[0], columns.kept_awake_w[0]
     table[4], table[5] = columns.keeps_deadlines[0], columns.dirtiness[0]
-    running, needs = running_on(node, run), needed[domain]
+    running, needs = running_on(node, run), on_nodes.speed[domain, node]
     left_s = running.runtime_s / needs if needs > 0.0 else np.inf
     capped = CappedDomain(dearness_of(run.grid, now_s)[zone], needs, 1.0 * (domain == GPU), 0.0)
     asked = _to_make(running, timing_at(now_s, left_s, run.terms), episode)

@@ -12,7 +12,9 @@ from greensched_simulator.formats.trace_rows import Row, TraceTable, read_table,
 from greensched_simulator.formats.workload import Task
 
 _COLUMNS = ("name", "arrival_s", "runtime_s", "cpu_cores", "memory_mib", "gpus")
-_WANTED_COLUMNS = ("gpu_models", "workers", "after", "deadline_s", "estimate_s")  # optional
+_WANTED_COLUMNS = (  # optional
+    "gpu_models", "workers", "after", "deadline_s", "estimate_s", "gpu_ratio",
+)  # fmt: skip
 _MIB = 2.0**20
 
 
@@ -53,6 +55,7 @@ def _task(row: Row, notes: Counter[str]) -> Task:
         after=row.names("after"),
         estimate_s=_estimate_s(row),
         deadline_s=_deadline_s(row, arrival_s),
+        gpu_ratio=_gpu_ratio(row),
     )
 
 
@@ -77,6 +80,15 @@ def _estimate_s(row: Row) -> float | None:
     return estimate_s
 
 
+def _gpu_ratio(row: Row) -> float | None:
+    if not row.text("gpu_ratio"):
+        return None
+    gpu_ratio = row.figure("gpu_ratio", at_least=0)
+    if gpu_ratio > 1.0:
+        row.fault(f"gpu_ratio is {row.text('gpu_ratio')}, more than 1: it is a share, such as 0.6")
+    return gpu_ratio
+
+
 PLAIN_CSV = TraceFormat(
     "plain CSV",
     "[plain CSV](#plain-csv)",
@@ -84,7 +96,7 @@ PLAIN_CSV = TraceFormat(
     _read,
     layout=(
         "`name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus`; optional: `gpu_models` (names "
-        "separated by `|`), `workers`, `after` (names of rows, likewise), `deadline_s` and "
-        "`estimate_s`"
+        "separated by `|`), `workers`, `after` (names of rows, likewise), `deadline_s`, "
+        "`estimate_s` and `gpu_ratio`"
     ),
 )

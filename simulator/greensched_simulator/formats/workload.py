@@ -22,6 +22,8 @@ class Task:
     workers: int = 1  # running at the same time
     after: tuple[str, ...] = ()  # names of the tasks that it waits for
     deadline_s: float | None = None  # on the clock of arrival_s; None: not given
+    # share of their idle-to-peak range that its GPUs draw, 0..1; None: not given
+    gpu_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,10 @@ def as_pods(trace: Trace) -> Trace:
         (
             sum(task.deadline_s is not None for task in trace.tasks),
             "have a deadline, which is ignored here",
+        ),
+        (
+            sum(task.gpu_ratio is not None for task in trace.tasks),
+            "give the watts of their GPUs, which is ignored here",
         ),
         (
             sum(task.gpu_share < 1.0 for task in trace.tasks),

@@ -92,6 +92,7 @@ JOBS_TABLE = RecordedTable("jobs", "a job; replicas of services have a table of 
     Column("cpu_cores", NUMBER, "cores", "CPU cores that each worker requests"),
     Column("memory_bytes", NUMBER, "B", "memory that each worker requests"),
     Column("gpus", NUMBER, "GPUs", "GPUs that each worker requests; a fraction shares one"),
+    Column("gpu_ratio", NUMBER, "1", "share of their range of power that its GPUs draw"),
     Column("workers", WHOLE, COUNT, "workers that run at the same time; 1 for an elastic job"),
     Column("deadline_s", NUMBER, "s", "deadline of the job; empty: none"),
     Column("startup_s", NUMBER, "s", "startup at the beginning of each run segment"),

@@ -96,7 +96,9 @@ def _most_there(
     asked = np.stack([jobs.cpu_cores[left], jobs.memory_bytes[left], jobs.gpus[left]])
     fits = (asked <= np.array(group.largest)[:, None] * (1 + _EPSILON)).all(axis=0)
     cores = asked[0] * most_use(world)[left]
-    watts = cores * group.steepest_watts_per_core + asked[2] * group.watts_per_gpu[1]
+    watts = cores * group.steepest_watts_per_core + asked[2] * group.watts_per_gpu(jobs, left).max(
+        axis=0
+    )
     restarts = _most_restarts(world, left, until_s)
     restarts_s = np.where(np.isinf(jobs.save_every_s[left]), 0.0, jobs.estimate_s[left])
     scaled = Range._make(each[left] for each in range_of(jobs, world.scaling))

@@ -37,13 +37,12 @@ class AlikeNodes(NamedTuple):
     frequencies: Floats
     watts_per_core: tuple[Floats, Floats]
     steepest_watts_per_core: float  # the most that one core more can add, however full the node
-    watts_per_gpu: tuple[float, float]  # least joules of a second's work, and most watts
-    # Least and most per core and per GPU of work whose length does not depend on the speed.
+    # Least and most per core of work whose length does not depend on the speed.
     staying_watts_per_core: tuple[float, float]
-    staying_watts_per_gpu: tuple[float, float]
-    # Under the deepest caps that any policy may set.
-    slowest_frequency: float
-    slowest_gpu: float  # speed, relative to no cap
+    gpu_caps: Floats  # that policies may set
+    gpu_range_w: tuple[float, float]  # idle and peak of one GPU, without PUE
+    pue: float
+    slowest_frequency: float  # under the deepest caps that any policy may set
     saved_watts: float  # of one empty node at the meter while it sleeps; 0 if it cannot
     wake_joules: float  # at the meter, to wake it, above the joules of sleeping on
 
@@ -54,19 +53,39 @@ class AlikeNodes(NamedTuple):
         GPUs take the least each at its own cap; the slower of them can only prolong the other.
         """
         workers = jobs.workers[job]
-        cores, gpus = workers * jobs.cpu_cores[job], workers * jobs.gpus[job]
+        cores = workers * jobs.cpu_cores[job]
         least_w, most_w = self.watts_per_core
         speed = cpu_speed(self.frequencies, jobs.frequency_sensitivity[job])
-        low = cores * (least_w / speed).min() + gpus * self.watts_per_gpu[0]
+        least_gpu_w, most_gpu_w = (workers * each for each in self._gpu_watts(jobs, job))
+        low = cores * (least_w / speed).min() + least_gpu_w
         if self.frequencies.size == 1:
-            return float(low), float(cores * most_w[0] + gpus * self.watts_per_gpu[1])
-        high = cores * most_w.max() + gpus * self.watts_per_gpu[1]
+            return float(low), float(cores * most_w[0] + most_gpu_w)
+        high = cores * most_w.max() + most_gpu_w
         return float(low), float(high / self.slowest(jobs, np.array([job]))[0])
+
+    def _gpu_watts(self, jobs: JobArrays, job: int) -> tuple[float, float]:
+        """Return the least joules of a second's work of a worker's GPUs, and their most watts."""
+        if jobs.gpus[job] == 0.0:
+            return 0.0, 0.0
+        gpu_w = jobs.gpus[job] * self.watts_per_gpu(jobs, job)
+        slowed = gpu_speed(self.gpu_caps, *self.gpu_range_w, jobs.gpu_ratio[job])
+        return float((gpu_w / slowed).min()), float(gpu_w.max())
+
+    def watts_per_gpu(self, jobs: JobArrays, some: int | Integers) -> Floats:
+        """Return the watts above idle of a GPU at work on some jobs, [C,J], or on one, [C].
+
+        They are at the meter, at each of the caps.
+        """
+        gpu_ratio = jobs.gpu_ratio[some]
+        caps = self.gpu_caps.reshape(-1, *(1,) * np.ndim(gpu_ratio))
+        return gpu_watts(caps, *self.gpu_range_w, gpu_ratio) * self.pue
 
     def slowest(self, jobs: JobArrays, some: Integers) -> Floats:
         """Return the speeds of some jobs under the deepest caps, relative to no cap."""
         speed = cpu_speed(self.slowest_frequency, jobs.frequency_sensitivity[some])
-        found: Floats = np.where(jobs.gpus[some] > 0.0, np.minimum(speed, self.slowest_gpu), speed)
+        deepest = float(POWER_CAPS.min())
+        slowed = gpu_speed(deepest, *self.gpu_range_w, jobs.gpu_ratio[some])
+        found: Floats = np.where(jobs.gpus[some] > 0.0, np.minimum(speed, slowed), speed)
         return found
 
     def staying_watts(
@@ -78,9 +97,9 @@ class AlikeNodes(NamedTuple):
         """
         cores, gpus = jobs.cpu_cores[job], jobs.gpus[job]
         low_w, high_w = self.staying_watts_per_core
-        low_gpu_w, high_gpu_w = self.staying_watts_per_gpu
-        low: Floats = cores * low_w * least_use + gpus * low_gpu_w
-        return low, float(cores * high_w * most_use + gpus * high_gpu_w)
+        gpu_w = self.watts_per_gpu(jobs, job)
+        low: Floats = cores * low_w * least_use + gpus * gpu_w.min()
+        return low, float(cores * high_w * most_use + gpus * gpu_w.max())
 
 
 def groups_of(world: World, *, capped: bool = False) -> tuple[AlikeNodes, ...]:
@@ -115,7 +134,6 @@ def _group(
     fullest = most_loaded(world)
     reached = points < fullest
     loads = np.append(points[1:][reached[1:]], fullest)
-    gpu = (nodes.gpu_idle_w[first], nodes.gpu_peak_w[first], world.gpu_ratio)
     deepest = float(POWER_CAPS.min())
     slowest = float(frequency_within(deepest)) if world.caps_package_power else deepest
     frequencies = power_caps
@@ -123,7 +141,6 @@ def _group(
         frequencies = np.linspace(1.0, slowest, _FREQUENCIES)
     above_w = np.outer(cpu_power(frequencies), np.interp(loads, points, curve) - curve[0]) + saved_w
     per_core = above_w / loads * world.utilisation_ratio / cores * pue
-    staying_w = gpu_watts(power_caps, *gpu) * pue
     steepest = float(np.diff(curve)[reached[:-1]].max()) * (CURVE_POINTS - 1)  # watts per full load
     return AlikeNodes(
         int(nodes.zone[first]),
@@ -133,18 +150,14 @@ def _group(
         frequencies,
         (per_core.min(axis=1), per_core.max(axis=1)),
         steepest * world.utilisation_ratio / cores * pue,
-        (float((staying_w / gpu_speed(power_caps, *gpu)).min()), float(staying_w.max())),
-        _span(per_core),
-        _span(staying_w),
+        (float(per_core.min()), float(per_core.max())),
+        power_caps,
+        (float(nodes.gpu_idle_w[first]), float(nodes.gpu_peak_w[first])),
+        pue,
         slowest,
-        float(gpu_speed(POWER_CAPS, *gpu).min()),
         saved_w * pue,
         wake_j * pue,
     )
-
-
-def _span(values: Floats) -> tuple[float, float]:
-    return float(values.min()), float(values.max())
 
 
 def fits_group(jobs: JobArrays, job: int, group: AlikeNodes) -> bool:

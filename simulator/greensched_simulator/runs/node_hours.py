@@ -3,7 +3,7 @@
 The rows show when the bill arose, and add up to it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -61,9 +61,9 @@ class _Pieces(NamedTuple):
     cpu_cores: Floats  # requested
     load_cores: Floats  # that jobs request which use as much CPU
     gpus: Floats
+    gpu_w: Floats  # of all GPUs in use, above idle, without PUE
     is_empty: npt.NDArray[np.bool_]
     cpu_frequency: Floats  # share of the highest; 1 without a cap
-    gpu_cap: Floats
     is_off: npt.NDArray[np.bool_]  # asleep, waking or failed
     sleep_w: Floats  # without PUE
     wake_w: Floats
@@ -140,10 +140,12 @@ def _pieces(
     asked = jobs.cpu_cores[ran.job]
     cores = np.where(is_empty, 0.0, running(asked, no_watts, no_watts))
     used = running(asked * ran.use, no_watts, no_watts) if world.services else cores
+    cpu_frequency, gpu_cap = _power_caps(schedule.caps, at, time_s)
+    gpu_w = _gpu_watts(world, ran, gpu_cap, lambda each: running(each, no_watts, no_watts))
     return _Pieces(
         at, time_s, length_s, cores, np.where(is_empty, 0.0, used),
         np.where(is_empty, 0.0, running(jobs.gpus[ran.job], no_watts, no_watts)),
-        is_empty, *_power_caps(schedule.caps, at, time_s), is_off,
+        gpu_w, is_empty, cpu_frequency, is_off,
         np.where(is_off, running(none, sleeps.sleep_w, no_watts), 0.0),
         np.where(is_off, running(none, no_watts, sleeps.wake_w), 0.0),
     )  # fmt: skip
@@ -157,6 +159,26 @@ def _power_caps(caps: Caps, at: Integers, time_s: Floats) -> tuple[Floats, Float
         here = slice(*np.searchsorted(at, (node, node + 1)))
         found[:, here] = power_caps_at(Caps._make(each[of_node] for each in caps), time_s[here])
     return found[0], found[1]
+
+
+def _gpu_watts(
+    world: World, ran: RunPieces, gpu_cap: Floats, running: Callable[[Floats], Floats]
+) -> Floats:
+    """Return the watts above idle of all GPUs in use in each piece, at its GPU cap, without PUE.
+
+    `running` sums amounts of runs over those that run during each piece.
+    """
+    jobs, nodes, found = world.jobs, world.nodes, np.zeros(gpu_cap.size)
+    gpus = jobs.gpus[ran.job]
+    if not gpus.any():
+        return found
+    idle_w, peak_w = nodes.gpu_idle_w[ran.node], nodes.gpu_peak_w[ran.node]
+    for power_cap in np.unique(gpu_cap):
+        of_gpu = gpu_watts(power_cap, idle_w, peak_w, jobs.gpu_ratio[ran.job])
+        watts = gpus * of_gpu
+        is_drawn = (gpu_cap == power_cap) & (running((watts > 0.0).astype(np.float64)) > 0.5)
+        found = np.where(is_drawn, running(watts), found)
+    return found
 
 
 def _sleeps_within(sleeps: Sleeps, nodes: Integers, until_s: float) -> Sleeps:
@@ -251,12 +273,11 @@ def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...
     cpu_w = load_watts(
         model.curve_watts, curve, pieces.load_cores, nodes.cpu_capacity[at], model.utilisation_ratio
     )
-    gpu_w = gpu_watts(pieces.gpu_cap, nodes.gpu_idle_w[at], nodes.gpu_peak_w[at], model.gpu_ratio)
     idle_w = idle_watts(world)[at]
     if model.empty_nodes_sleep:
         idle_w = np.where(pieces.is_empty, 0.0, idle_w)
     idle_w = np.where(pieces.is_off, 0.0, idle_w)
-    active_w = cpu_w * cpu_power(pieces.cpu_frequency) + pieces.gpus * gpu_w
+    active_w = cpu_w * cpu_power(pieces.cpu_frequency) + pieces.gpu_w
     return active_w, idle_w, pieces.sleep_w, pieces.wake_w
 
 

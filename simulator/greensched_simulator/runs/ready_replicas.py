@@ -107,5 +107,6 @@ def _capped_speeds(world: World, caps: Caps, node: int, job: int) -> tuple[Float
     speed = cpu_speed(mine.cpu_frequency, world.jobs.frequency_sensitivity[job])
     if world.jobs.gpus[job] > 0.0:
         idle_w, peak_w = world.nodes.gpu_idle_w[node], world.nodes.gpu_peak_w[node]
-        speed = np.minimum(speed, gpu_speed(mine.gpu_cap, idle_w, peak_w, world.gpu_ratio))
+        gpu_ratio = world.jobs.gpu_ratio[job]
+        speed = np.minimum(speed, gpu_speed(mine.gpu_cap, idle_w, peak_w, gpu_ratio))
     return np.append(-np.inf, mine.from_s), np.append(1.0, speed)

@@ -51,7 +51,8 @@ def billed_placements(world: World, schedule: Schedule) -> Placements:
     """Return what ran in the form that the bill takes: its cores are those that a job requests."""
     ran, jobs = run_pieces(world, schedule), world.jobs
     cores = jobs.cpu_cores[ran.job] * ran.use
-    return Placements(ran.node, ran.start_s, ran.end_s, cores, jobs.gpus[ran.job])
+    gpus, gpu_ratio = jobs.gpus[ran.job], jobs.gpu_ratio[ran.job]
+    return Placements(ran.node, ran.start_s, ran.end_s, cores, gpus, gpu_ratio)
 
 
 def most_use(world: World) -> Floats:

@@ -25,7 +25,7 @@ class Assumptions(ScenarioPart):
         default=0.6,
         ge=0,
         le=1,
-        description="Share of a GPU's range of power that a job uses.",
+        description="Share of a GPU's range of power that work draws which gives no other.",
     )
     cpu_caps: Literal["frequency", "package-power"] = Field(
         default="frequency",

@@ -101,6 +101,13 @@ class Training(ScenarioPart):
         description="Share of the GPUs' peak in BF16 that is used (model FLOPs utilisation); "
         "Llama 3 reached 0.38 to 0.43 (Grattafiori et al., arXiv 2407.21783, 2024).",
     )
+    gpu_ratio: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Share of a GPU's range of power that a training draws; default: as other "
+        "jobs.",
+    )
     cpu_cores: Cores = Field(description="CPU cores that each worker requests.")
     memory: Bytes = Field(description="Memory that each worker requests.")
 

@@ -314,6 +314,13 @@ class ScenarioWorkload(ScenarioPart):
         "likely. The default is what nine programs measured on ARCHER2. Matters only under power "
         "caps.",
     )
+    gpu_ratio: list[Annotated[float, Field(ge=0, le=1)]] | None = Field(
+        default=None,
+        min_length=1,
+        description="Share of a GPU's range of power that a job draws, each value equally likely; "
+        "default: `assumptions.gpu_ratio` for all. Does not apply to jobs whose trace or training "
+        "gives it.",
+    )
     data: list[DataKind] = Field(
         default=[], description="Kinds of data that jobs read; a job reads at most one kind."
     )

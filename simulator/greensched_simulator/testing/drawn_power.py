@@ -27,11 +27,10 @@ def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
         curve = world.curve_watts.reshape(-1, 11)[int(machines.curve_class[node])]
         cpu_frequency, gpu_cap = caps_at(schedule, node, at_s)
         load = min(used[here].sum() / machines.cpu_capacity[node], 1.0)
-        gpu = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], model.gpu_ratio)
-        gpu_w = float(gpu_watts(gpu_cap, *gpu))
         active[node] = np.interp(load, np.linspace(0.0, 1.0, 11), curve) - curve[0]
         active[node] *= cpu_power(cpu_frequency)
-        active[node] += world.jobs.gpus[jobs].sum() * gpu_w
+        for job in jobs.tolist():
+            active[node] += world.jobs.gpus[job] * _gpu_watts(world, job, node, gpu_cap)
         off = (sleeps.node == node) & (sleeps.asleep_s <= at_s) & (at_s < sleeps.awake_s)
         if off.any():
             assert off.sum() == 1
@@ -45,6 +44,12 @@ def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
         elif here.any() or not model.empty_nodes_sleep:
             idle[node] = curve[0] + machines.gpu_capacity[node] * machines.gpu_idle_w[node]
     return np.stack([active, idle, asleep, waking]) * machines.pue * _weather(world, at_s)
+
+
+def _gpu_watts(world: World, job: int, node: int, gpu_cap: float) -> float:
+    """Return the watts above idle of one of a job's GPUs on a node."""
+    idle_w, peak_w = world.nodes.gpu_idle_w[node], world.nodes.gpu_peak_w[node]
+    return float(gpu_watts(gpu_cap, idle_w, peak_w, world.jobs.gpu_ratio[job]))
 
 
 def used_cores(world: World, schedule: Schedule, at_s: float) -> Floats:
@@ -84,7 +89,7 @@ def _speed_of(
     speed = float(cpu_speed(cpu_frequency, world.jobs.frequency_sensitivity[job]))
     if world.jobs.gpus[job] > 0:
         idle_w, peak_w = world.nodes.gpu_idle_w[node], world.nodes.gpu_peak_w[node]
-        speed = min(speed, float(gpu_speed(gpu_cap, idle_w, peak_w, world.gpu_ratio)))
+        speed = min(speed, float(gpu_speed(gpu_cap, idle_w, peak_w, world.jobs.gpu_ratio[job])))
     return speed * float(service.speed[node])
 
 

@@ -8,6 +8,7 @@ from greensched_policies.costs.capping import FREQUENCY_SENSITIVITIES
 from greensched_policies.costs.scaling import NO_SCALING
 from greensched_simulator.testing.small_worlds import (
     GIB,
+    GPU_RATIO,
     even_links,
     make_world,
     most_workers,
@@ -57,8 +58,7 @@ def random_world(
     weather = dice.uniform(0.8, 1.3, (2, 9)).tolist() if dice.random() < 0.5 else None
     after = _make_more_of(jobs, nodes, kind, np.random.default_rng([seed, 1]))
     capping = np.random.default_rng([seed, 2])
-    for job in jobs:
-        job["frequency_sensitivity"] = float(capping.choice(FREQUENCY_SENSITIVITIES))
+    _draw_kinds(jobs, capping, np.random.default_rng([seed, 4]))
     world = make_world(
         jobs, nodes, grids, empty_nodes_sleep=asleep, weather=weather, after=after,
         scaling=_CURVES if "elastic" in kind else NO_SCALING,
@@ -69,6 +69,15 @@ def random_world(
     world = world._replace(links=even_links(9.0, 10.0, 0.001)) if "data" in kind else world
     world = _with_service(world, seed) if "services" in kind else world
     return with_panels(world, dice) if "panels" in kind else world
+
+
+def _draw_kinds(
+    jobs: list[dict[str, float]], capping: np.random.Generator, dice: np.random.Generator
+) -> None:
+    """Draw how much jobs depend on frequency, and what share of a GPU's range they draw."""
+    for job in jobs:
+        job["frequency_sensitivity"] = float(capping.choice(FREQUENCY_SENSITIVITIES))
+        job["gpu_ratio"] = float(dice.choice([0.2, GPU_RATIO, 1.0]))
 
 
 def _with_failures(world: World, dice: np.random.Generator) -> World:

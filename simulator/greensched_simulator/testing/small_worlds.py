@@ -29,6 +29,7 @@ from greensched_simulator.world.zone_grids import Grids
 
 GIB = 2.0**30
 _EPSILON = 1e-9  # rounding error of sums of floats, as a share of a capacity
+GPU_RATIO = 0.8  # of jobs that name none
 STRAIGHT = [100.0 + 20.0 * k for k in range(11)]
 SOON_FLAT = [50.0] + [120.0] * 10
 STEADY = [(0.0, 100.0, 50.0)]  # begin, g/kWh, money per MWh
@@ -50,7 +51,8 @@ _NODE = {"cpu_capacity": 10.0, "memory_capacity": 64 * GIB, "gpu_capacity": 0.0,
          "sleep_w": math.nan, "wake_s": 0.0, "wake_w": math.nan,
          "embodied_g_per_s": 0.0, "zone": 0}  # fmt: skip
 _JOB = {"arrival_s": 0.0, "runtime_s": 3600.0, "estimate_s": math.nan, "cpu_cores": 1.0,
-        "memory_bytes": GIB, "gpus": 0.0, "workers": 1.0, "deadline_s": math.inf,
+        "memory_bytes": GIB, "gpus": 0.0, "gpu_ratio": GPU_RATIO, "workers": 1.0,
+        "deadline_s": math.inf,
         "startup_s": 0.0, "save_every_s": math.inf, "save_s": 0.0,
         "leaves_at_s": math.inf, "scaling": 0.0, "frequency_sensitivity": 0.5,
         "data_bytes": 0.0, "data_zone": 0}  # fmt: skip
@@ -110,7 +112,7 @@ def make_world(
         ),
         curve_watts=curve_table([STRAIGHT, SOON_FLAT]),
         utilisation_ratio=0.5,
-        gpu_ratio=0.8,
+        gpu_ratio=GPU_RATIO,
         precedence=precedence_of([after.get(job, ()) for job in range(len(jobs))]),
         **_USUAL,
     )
@@ -289,7 +291,7 @@ def _capped_speed(world: World, schedule: Schedule, run_segment: int, at_s: floa
     machines, node = world.nodes, int(schedule.run_segments.node[run_segment])
     job = schedule.run_segments.job[run_segment]
     cpu_frequency, gpu_cap = caps_at(schedule, node, at_s)
-    gpu = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], world.gpu_ratio)
+    gpu = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], world.jobs.gpu_ratio[job])
     speed = float(cpu_speed(cpu_frequency, world.jobs.frequency_sensitivity[job]))
     if world.jobs.gpus[job] > 0:
         speed = min(speed, float(gpu_speed(gpu_cap, *gpu)))

@@ -72,7 +72,7 @@ def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
                      f"{format_duration(scenario.length_s)}")  # fmt: skip
     place = {name: job for job, name in enumerate(draft.names)}
     precedence = precedence_of([[place[name] for name in after] for after in draft.after])
-    jobs = _finished(draft, workload, tuple(scenario.grids), seed, precedence)
+    jobs = _finished(draft, scenario, seed, precedence)
     if precedence.child.size:
         waiting = int(np.sum(precedence.parents > 0))
         notes.append(f"{waiting:,} of {jobs.arrival_s.size:,} jobs wait for others to end")
@@ -176,6 +176,9 @@ def _draft(tasks: list[Task]) -> Draft:
         cpu_cores=np.array([task.cpu_cores for task in tasks]),
         memory_bytes=np.array([task.memory_bytes for task in tasks]),
         gpus=np.array([task.gpus * task.gpu_share for task in tasks]),
+        gpu_ratio=np.array(
+            [math.nan if task.gpu_ratio is None else task.gpu_ratio for task in tasks]
+        ),
         workers=np.array([float(task.workers) for task in tasks]),
         due_in_s=np.array(
             [
@@ -250,25 +253,19 @@ def _with_gpus(draft: Draft, are_shared: bool, notes: list[str]) -> Draft:
     return draft._replace(gpus=np.ceil(draft.gpus))
 
 
-def _finished(
-    draft: Draft,
-    workload: ScenarioWorkload,
-    zones: tuple[str, ...],
-    seed: int,
-    precedence: Precedence,
-) -> JobArrays:
+def _finished(draft: Draft, scenario: Scenario, seed: int, precedence: Precedence) -> JobArrays:
     """Return the jobs; those that wait for each other share a deadline, like one long job.
 
     Estimates and deadlines from the jobs' owners are kept.
     """
-    whole = whole_jobs(precedence, draft.arrival_s, draft.runtime_s)
+    workload, whole = scenario.workload, whole_jobs(precedence, draft.arrival_s, draft.runtime_s)
     count = draft.arrival_s.size
     errors = workload.estimate_error * stream(seed, "jobs/estimates").standard_normal(count)
     estimate_s = draft.runtime_s * np.exp(errors)
     allowed_s = workload.deadline_runtime_factor * whole.runtime_s
     deadline_s = whole.arrival_s + allowed_s + _slack_s(workload.slack, whole.runtime_s)
     can_stop, suspend = _can_stop(draft, workload.suspend, seed), workload.suspend or Suspend()
-    data_bytes, data_zone = data_of_jobs(workload, zones, count, seed)
+    data_bytes, data_zone = data_of_jobs(workload, tuple(scenario.grids), count, seed)
     return JobArrays(
         arrival_s=draft.arrival_s,
         runtime_s=draft.runtime_s,
@@ -276,6 +273,7 @@ def _finished(
         cpu_cores=draft.cpu_cores,
         memory_bytes=draft.memory_bytes,
         gpus=draft.gpus,
+        gpu_ratio=_gpu_ratio(draft, scenario, seed),
         workers=draft.workers,
         deadline_s=np.where(np.isnan(draft.due_in_s), deadline_s, draft.arrival_s + draft.due_in_s),
         startup_s=np.where(can_stop, suspend.startup, 0.0),
@@ -289,6 +287,13 @@ def _finished(
         data_bytes=data_bytes,
         data_zone=data_zone,
     )
+
+
+def _gpu_ratio(draft: Draft, scenario: Scenario, seed: int) -> Floats:
+    """Return the share of their range of power that each job's GPUs draw, [J]."""
+    kinds = scenario.workload.gpu_ratio or [scenario.assumptions.gpu_ratio]
+    drawn = stream(seed, "jobs/gpu_ratio").choice(kinds, draft.gpu_ratio.size)
+    return np.where(np.isnan(draft.gpu_ratio), drawn, draft.gpu_ratio)
 
 
 def _can_stop(draft: Draft, suspend: Suspend | None, seed: int) -> npt.NDArray[np.bool_]:

@@ -24,6 +24,7 @@ class Draft(NamedTuple):
     cpu_cores: Floats
     memory_bytes: Floats
     gpus: Floats  # GPUs, or a part of one
+    gpu_ratio: Floats  # share of their range of power that its GPUs draw; NaN: not given
     workers: Floats
     due_in_s: Floats  # from its arrival to its owner's deadline; NaN: none
 

@@ -26,7 +26,7 @@ from greensched_simulator.world.world import capacity_of, nodes_of
 # Whether jobs fit and services can be served does not depend on these.
 _NOT_OF_NODES = {"name", "zone", "pue", "sleep", "autoscaling", "embodied", "failures"}
 _NOT_OF_JOBS = {
-    "slack", "deadline_runtime_factor", "estimate_error", "suspend", "elastic", "data",
+    "slack", "deadline_runtime_factor", "estimate_error", "suspend", "elastic", "data", "gpu_ratio",
 }  # fmt: skip
 _NOT_OF_FIT = Assumptions.model_fields.keys() - {"share_gpus"}
 _NO_MATTER = (("zone",), ("name",))  # places of faults between parts

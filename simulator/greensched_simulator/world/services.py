@@ -24,7 +24,11 @@ from greensched_simulator.scenario.services import Autoscaler, Service
 from greensched_simulator.world.job_building import JobList
 from greensched_simulator.world.request_curve import Curve, curve_of, log_of, times_of
 from greensched_simulator.world.response_times import Times, late_request_share, least_places
-from greensched_simulator.world.served_models import notes_on_model, speed_on, with_its_replica
+from greensched_simulator.world.served_models import (
+    notes_on_model,
+    speed_on,
+    with_its_replica,
+)
 
 _EPSILON = 1e-9  # rounding error of sums of floats, as a share of a capacity
 
@@ -78,11 +82,12 @@ def with_services(
     gpus = [group.gpus.model for group in scenario.cluster.nodes if group.gpus is not None]
     for number, (service, curve, wanted, _, speeds) in enumerate(every_sized):
         lives = _lives(wanted, curve.begins_s)
-        parts.append(_rows(service, lives))
+        gpu_ratio = scenario.assumptions.gpu_ratio
+        parts.append(_rows(service, lives, gpu_ratio))
         names += _names(service.name, lives)
         owners.append(np.full(lives.begin_s.size, number))
         notes += _notes(service, curve, wanted, lives, float(np.nanmin(speeds)))
-        notes += notes_on_model(service, scenario.assumptions.gpu_ratio, gpus)
+        notes += notes_on_model(service, gpu_ratio, gpus)
     jobs, every = _merged([*parts, found.jobs])
     owner = np.concatenate([*owners, np.full(found.jobs.arrival_s.size, -1)])[every]
     names += found.names
@@ -153,7 +158,7 @@ def _lives(wanted: Floats, begins_s: Floats) -> _Lives:
     return _Lives(number, begins_s[begin], begins_s[end])
 
 
-def _rows(service: Service, lives: _Lives) -> JobArrays:
+def _rows(service: Service, lives: _Lives, gpu_ratio: float) -> JobArrays:
     count, asked = lives.begin_s.size, service.replica
     lasts_s = lives.end_s - lives.begin_s
     return JobArrays(
@@ -163,6 +168,7 @@ def _rows(service: Service, lives: _Lives) -> JobArrays:
         cpu_cores=np.full(count, asked.cpu_cores),
         memory_bytes=np.full(count, asked.memory),
         gpus=np.full(count, float(asked.gpus)),
+        gpu_ratio=np.full(count, gpu_ratio),
         workers=np.ones(count),
         deadline_s=np.full(count, np.inf),
         startup_s=np.zeros(count),

@@ -91,6 +91,7 @@ def _sized(generator: Generator, seed: int, count: int) -> Draft:
         cores,
         memory,
         gpus,
+        not_given,
         workers,
         due_in_s=not_given,
     )

@@ -79,6 +79,7 @@ def _drafted(scenario: Scenario, training: Training, speed: float, seed: int) ->
         cpu_cores=np.full(count, training.cpu_cores),
         memory_bytes=np.full(count, training.memory),
         gpus=np.full(count, float(training.gpus)),
+        gpu_ratio=np.full(count, np.nan if training.gpu_ratio is None else training.gpu_ratio),
         workers=np.full(count, float(training.workers)),
         due_in_s=np.full(count, np.nan),
     )

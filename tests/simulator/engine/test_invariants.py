@@ -56,6 +56,7 @@ jobs = st.lists(
             "cpu_cores": st.one_of(st.integers(0, 8).map(float), st.floats(0.0, 8.0)),
             "memory_bytes": st.integers(1, 32).map(lambda count: count * GIB),
             "gpus": st.sampled_from([0.0, 0.0, 1.0, 2.0, 0.3, 0.7]),
+            "gpu_ratio": st.sampled_from([0.2, 0.8, 1.0]),
             "workers": st.sampled_from([1.0, 1.0, 2.0, 3.0]),
             "before": st.sets(st.integers(1, 4), max_size=2),  # so far behind those it waits for
             "wait_s": st.sampled_from([0.0, HOUR, 5 * HOUR, np.inf]),
@@ -142,7 +143,7 @@ def placement_bill(run: Run) -> PlacementBill:
     """Return the shares of a run's jobs."""
     world, ran, jobs = run.world, run.schedule.run_segments, run.world.jobs
     cores, gpus = jobs.cpu_cores[ran.job], jobs.gpus[ran.job]
-    placed = Placements(ran.node, ran.start_s, ran.end_s, cores, gpus)
+    placed = Placements(ran.node, ran.start_s, ran.end_s, cores, gpus, jobs.gpu_ratio[ran.job])
     window_s, model = (0.0, run.until_s), cost_model(world)
     return bill_placements(
         billed_nodes_of(world), placed, zone_series(world), window_s, model, run.schedule.caps

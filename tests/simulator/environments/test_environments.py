@@ -19,7 +19,6 @@ from pettingzoo.test import parallel_api_test
 
 from greensched_core.errors import BadInput
 from greensched_policies.billing.accounting import bill_placements
-from greensched_policies.billing.timelines import Placements
 from greensched_policies.encoding.reward import penalty_of, reward_of, shares_of
 from greensched_simulator.environments.agents import HeadAgents, ZoneAgents
 from greensched_simulator.environments.preparation import HEAD_NAMES, rules_for
@@ -27,6 +26,7 @@ from greensched_simulator.environments.single import GreenSchedEnv
 from greensched_simulator.environments.vector import GreenSchedVectorEnv
 from greensched_simulator.policy import BASELINE, USUAL_CAP, Policy, policy_named
 from greensched_simulator.runs.outcome import outcome_of
+from greensched_simulator.runs.replica_use import billed_placements
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import (
     bill_of,
@@ -206,9 +206,7 @@ def test_where_power_rises_evenly_each_job_is_credited_with_its_own_part(
     least_s = billed_until_s(world, at_once)
     usual = outcome_of(world, at_once, bill_of(world, at_once, least_s), least_s)
     told = ran.run_segments
-    placed = Placements(
-        told.node, told.start_s, told.end_s, jobs.cpu_cores[told.job], jobs.gpus[told.job]
-    )
+    placed = billed_placements(world, ran)
     part = bill_placements(
         billed_nodes_of(world), placed, zone_series(world), (0.0, billed_until_s(world, ran)),
         cost_model(world),

@@ -54,6 +54,28 @@ def test_a_column_that_is_misspelt_is_reported(
     assert load_trace(path).notes == notes
 
 
+def test_a_row_may_give_the_share_of_a_gpus_watts_that_it_draws(tmp_path: Path) -> None:
+    header = PLAIN.replace("gpus\n", "gpus,gpu_ratio\n")
+    trace = load_trace(written(tmp_path, header + "a,0,1,1,1,1,0.95\nb,0,1,1,1,1,\n"))
+    assert [task.gpu_ratio for task in trace.tasks] == [0.95, None]
+
+
+@pytest.mark.parametrize(
+    ("cell", "reason"),
+    [
+        ("-0.1", "gpu_ratio is -0.1, less than 0"),
+        ("60", "gpu_ratio is 60, more than 1: it is a share, such as 0.6"),
+        ("nan", "gpu_ratio 'nan' is not a number"),
+    ],
+)
+def test_a_share_of_watts_outside_of_0_to_1_is_at_fault(
+    tmp_path: Path, cell: str, reason: str
+) -> None:
+    header = PLAIN.replace("gpus\n", "gpus,gpu_ratio\n")
+    with pytest.raises(BadInput, match=f"row 2: {reason}"):
+        load_trace(written(tmp_path, header + f"a,0,1,1,1,1,{cell}\n"))
+
+
 def test_a_job_without_a_worker_is_at_fault(tmp_path: Path) -> None:
     header = PLAIN.replace("gpus\n", "gpus,workers\n")
     with pytest.raises(BadInput, match="row 2: workers is 0, less than 1"):

@@ -91,6 +91,16 @@ def test_workers_share_the_work_and_each_asks_for_its_gpus() -> None:
     assert (world.jobs.gpus[0], world.jobs.workers[0]) == (4.0, 4.0)
 
 
+def test_trainings_draw_their_own_share_of_a_gpus_watts_or_that_of_other_jobs() -> None:
+    assert set(build_world(scenario(gpu_ratio=0.9)).jobs.gpu_ratio) == {0.9}
+    assert set(build_world(scenario()).jobs.gpu_ratio) == {0.6}
+    other = {**TRAINING, "name": "other", "gpu_ratio": 0.4}
+    beside = build_world(scenario(workload={"trainings": [TRAINING, other], "gpu_ratio": [0.7]}))
+    own = np.array([name.startswith("train-") for name in beside.job_names])
+    assert set(beside.jobs.gpu_ratio[own]) == {0.7}
+    assert set(beside.jobs.gpu_ratio[~own]) == {0.4}
+
+
 def test_a_published_model_stands_for_its_parameters() -> None:
     world = build_world(scenario(model="Llama-3.1-8B"))
     assert world.jobs.runtime_s / 0.8 == pytest.approx(HALF_OF_EIGHT_A100_S * 8.03 / 7)
@@ -162,6 +172,8 @@ def test_a_note_tells_where_a_nodes_speed_is_not_that_of_its_gpus() -> None:
             "no node has the GPU h100-sxm; there are: a",
         ),
         ({"mfu": 1.2}, "trainings[0].mfu", "less than or equal to 1"),
+        ({"gpu_ratio": -0.1}, "trainings[0].gpu_ratio", "greater than or equal to 0"),
+        ({"gpu_ratio": 1.1}, "trainings[0].gpu_ratio", "less than or equal to 1"),
         ({"tokens": 0}, "trainings[0].tokens", "greater than 0"),
     ],
 )

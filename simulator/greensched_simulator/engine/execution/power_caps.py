@@ -5,7 +5,7 @@ slowest node at that node's power caps. A new power cap moves the ends of all jo
 Without caps the tables have no columns.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from greensched_policies.costs.cost import (
     GPU_CAPACITY,
     GPU_IDLE_W,
     GPU_PEAK_W,
+    PUE,
     Floats,
     WorkloadColumns,
     watts_at,
@@ -52,7 +53,6 @@ from greensched_simulator.engine.state.cluster import ClusterState, columns_of
 from greensched_simulator.engine.state.power_states import SAVED_W
 from greensched_simulator.engine.state.progress import (
     CHANGED,
-    GPU_SPEED_AT_CAP,
     LEFT_S,
     MOVED,
     SINCE_S,
@@ -76,14 +76,14 @@ _relative_to_day = compiled(relative_to_day)
 def cap_nodes(now_s: float, run: Run) -> None:
     """Choose the power caps of each node that is marked as changed, and move its jobs' ends."""
     cluster = run.cluster
-    needed, dirtiness = needed_speeds(now_s, run), dirtiness_of(run.grid, now_s)
+    needs, dirtiness = needs_on_nodes(now_s, run), dirtiness_of(run.grid, now_s)
     for node in range(cluster.cpu_free.size):
         for domain in (CPU, GPU):
             if not is_to_cap(domain, node, cluster):
                 cluster.cap[CHANGED + domain, node] = 0.0
                 continue
             dirty = dirtiness[cluster.zone[node]]
-            seen = power_caps_seen(domain, node, needed[:, node], dirty, run)
+            seen = power_caps_seen(domain, node, needs, dirty, run)
             place = int(np.argmin(run.rules.cap[0](seen)[0]))
             set_power_cap(now_s, domain, node, place, run)
     move_ends(run)
@@ -108,16 +108,35 @@ def next_to_cap(cluster: ClusterState) -> int:
     return NOWHERE
 
 
-@fast
-def needed_speeds(now_s: float, run: Run) -> Floats:
-    """Return the least CPU and GPU speed at which all jobs on changed nodes end in time, [2,N].
+class NodeNeeds(NamedTuple):
+    """What the jobs on changed nodes need of them, and what their GPUs draw at each power cap."""
 
-    Jobs with GPUs need both. The remaining work is the estimate's. The speed is -1 where no job
-    needs the domain, and infinite where one is late at any speed. Service replicas need full speed.
-    Settles the jobs.
+    # [2,N] least CPU and GPU speed at which all of them end in time: -1 where no job needs the
+    # domain, infinite where one is late at any speed. Jobs with GPUs need both.
+    speed: Floats
+    gpu_w: Floats  # [L,N] watts above idle of all GPUs in use
+    gpu_speed: Floats  # [L,N] of the GPUs' slowest job, relative to no cap; 1 without jobs
+    is_late: Floats  # [L,N] 1 if some job with GPUs does not end in time at its speed, else 0
+
+
+@fast
+def needs_on_nodes(now_s: float, run: Run) -> NodeNeeds:
+    """Return what jobs on changed nodes need. Settles the jobs.
+
+    The remaining work is the estimate's. Service replicas need full speed.
     """
+    nodes, caps = run.cluster.cpu_free.size, POWER_CAPS.size
+    needs = NodeNeeds(
+        np.full((2, nodes), -1.0), np.zeros((caps, nodes)), np.ones((caps, nodes)),
+        np.zeros((caps, nodes)),
+    )  # fmt: skip
+    _fill_needs(now_s, run, needs)
+    return needs
+
+
+@fast
+def _fill_needs(now_s: float, run: Run, needs: NodeNeeds) -> None:
     jobs, cluster, recorded, ends = run.jobs, run.cluster, run.recorded, run.events.ends
-    needed = np.full((2, cluster.cpu_free.size), -1.0)
     for place in range(size_of(ends)):
         job = job_at(ends, place)
         if not is_on_marked(job, 1.0, cluster, recorded):
@@ -133,10 +152,31 @@ def needed_speeds(now_s: float, run: Run) -> Floats:
             speed = expected_s / time_s if time_s > 0.0 else np.inf
             if np.isfinite(jobs.leaves_at_s[job]):  # what a service does cannot wait
                 speed = 1.0
-            needed[CPU, node] = max(needed[CPU, node], speed)
+            needs.speed[CPU, node] = max(needs.speed[CPU, node], speed)
             if jobs.gpus[job] > 0.0:
-                needed[GPU, node] = max(needed[GPU, node], speed)
-    return needed
+                _add_gpus(job, node, speed, run, needs)
+
+
+@fast
+def _add_gpus(job: int, node: int, speed: float, run: Run, needs: NodeNeeds) -> None:
+    """Add the GPUs of a job that needs a speed to a node's needs: each job draws its own watts."""
+    jobs, nodes = run.jobs, run.cluster.nodes
+    idle_w, peak_w, gpu_ratio = (
+        nodes[GPU_IDLE_W, node],
+        nodes[GPU_PEAK_W, node],
+        jobs.gpu_ratio[job],
+    )
+    needs.speed[GPU, node] = max(needs.speed[GPU, node], speed)
+    wanted_w = _gpu_watts(POWER_CAPS[0], idle_w, peak_w, gpu_ratio)
+    for place in range(POWER_CAPS.size):
+        of_gpu = _gpu_watts(POWER_CAPS[place], idle_w, peak_w, gpu_ratio)
+        capped = 1.0
+        if of_gpu < wanted_w:
+            capped = _gpu_speed(POWER_CAPS[place], idle_w, peak_w, gpu_ratio)
+        needs.gpu_w[place, node] += jobs.gpus[job] * of_gpu
+        needs.gpu_speed[place, node] = min(needs.gpu_speed[place, node], capped)
+        if capped * (1.0 + _ROUNDING) < speed:
+            needs.is_late[place, node] = 1.0
 
 
 @inlined
@@ -179,28 +219,27 @@ def _now_and_day(grid: GridTable, now_s: float) -> tuple[Floats, Floats]:
 
 @fast
 def power_caps_seen(
-    domain: int, node: int, needed: Floats, dirtiness: float, run: Run
+    domain: int, node: int, needs: NodeNeeds, dirtiness: float, run: Run
 ) -> CapColumns:
     """Return what a cap rule sees of a node's domain, each column [1,L]."""
     seen = np.empty((6, 1, POWER_CAPS.size))
-    cluster, model = run.cluster, run.terms.model
-    now, saved_w = columns_of(cluster, node), _kept_awake_w(node, run)
-    idle_w, peak_w, cpu_w = now.gpu_idle_w, now.gpu_peak_w, _cpu_watts(node, run)
-    busy = now.gpu_capacity - now.gpu_free if needed[GPU] >= 0.0 else 0.0
+    cluster, cpu_w = run.cluster, _cpu_watts(node, run)
+    pue, saved_w = cluster.nodes[PUE, node], _kept_awake_w(node, run)
     for place in range(POWER_CAPS.size):
-        frequency, gpu_cap = cluster.cap[CPU, node], cluster.cap[GPU, node]
+        frequency, at = cluster.cap[CPU, node], place
         if domain == CPU:
             frequency = _frequency_at(POWER_CAPS[place], cpu_w, node, run)
+            at = int(np.argmax(POWER_CAPS == cluster.cap[GPU, node]))
+            surely = _cpu_speed(frequency, HIGHEST_SENSITIVITY)
+            is_late = surely * (1.0 + _ROUNDING) < needs.speed[CPU, node]
         else:
-            gpu_cap = POWER_CAPS[place]
-        gpu = _gpu_speed(gpu_cap, idle_w, peak_w, model.gpu_ratio) if busy > 0.0 else 1.0
-        gpu_w = busy * _gpu_watts(gpu_cap, idle_w, peak_w, model.gpu_ratio)
-        surely = _cpu_speed(frequency, HIGHEST_SENSITIVITY) if domain == CPU else gpu
+            is_late = needs.is_late[place, node] == 1.0
         seen[0, 0, place] = POWER_CAPS[place]
-        seen[1, 0, place] = min(_cpu_speed(frequency, EXPECTED_SENSITIVITY), gpu)
-        seen[2, 0, place] = (cpu_w * _cpu_power(frequency) + gpu_w) * now.pue
-        seen[3, 0, place] = saved_w * now.pue
-        seen[4, 0, place] = 1.0 if surely * (1.0 + _ROUNDING) >= needed[domain] else 0.0
+        expected = _cpu_speed(frequency, EXPECTED_SENSITIVITY)
+        seen[1, 0, place] = min(expected, needs.gpu_speed[at, node])
+        seen[2, 0, place] = (cpu_w * _cpu_power(frequency) + needs.gpu_w[at, node]) * pue
+        seen[3, 0, place] = saved_w * pue
+        seen[4, 0, place] = 0.0 if is_late else 1.0
         seen[5, 0, place] = dirtiness
     return CapColumns(seen[0], seen[1], seen[2], seen[3], seen[4], seen[5])
 
@@ -249,11 +288,6 @@ def set_power_cap(now_s: float, domain: int, node: int, place: int, run: Run) ->
         cluster.cap[CHANGED + domain, node] = 0.0
         return
     cluster.cap[domain, node] = power_cap
-    if domain == GPU:
-        idle_w, peak_w = cluster.nodes[GPU_IDLE_W, node], cluster.nodes[GPU_PEAK_W, node]
-        cluster.cap[GPU_SPEED_AT_CAP, node] = _gpu_speed(
-            power_cap, idle_w, peak_w, run.terms.model.gpu_ratio
-        )
     run.changes.append((now_s, node, cluster.cap[CPU, node], cluster.cap[GPU, node]))
     cluster.cap[CHANGED + domain, node] = MOVED
 

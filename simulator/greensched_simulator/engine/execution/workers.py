@@ -85,7 +85,8 @@ def new_worker(job: int, now_s: float, run: Run) -> NewWorker:
     workload = workload_columns_of(job, jobs, recorded, run.terms)
     zone = planned_zone_of(job, now_s, run) if run.terms.may_hold else NOWHERE
     left_s = jobs.deadline_s[job] - now_s
-    return NewWorker(workload, data_of(job, jobs, recorded), now_s, left_s, zone)
+    data = data_of(job, jobs, recorded)
+    return NewWorker(workload, data, now_s, left_s, zone, jobs.gpu_ratio[job])
 
 
 @inlined

@@ -112,7 +112,7 @@ def idle_cluster(
         nodes=table,
         zone=nodes.zone,
         sleep=sleep,
-        cap=np.repeat([[1.0], [1.0], [1.0], [0.0], [0.0]], count if capped else 0, axis=1),
+        cap=np.repeat([[1.0], [1.0], [0.0], [0.0]], count if capped else 0, axis=1),
         cpu_free=cpu_free,
         memory_free=nodes.memory_capacity.copy(),
         gpu_free=nodes.gpu_capacity.copy(),

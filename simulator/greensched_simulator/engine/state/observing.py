@@ -21,6 +21,7 @@ from greensched_policies.kernel.seeing_nodes import (
     cost_of_placing,
     fill_missing_zones,
     fill_of_day,
+    of_gpu_ratio,
     put_learned,
     put_relative,
     put_room,
@@ -44,6 +45,7 @@ class NewWorker(NamedTuple):
     now_s: float
     left_s: float  # until its deadline
     planned_zone: int  # whose nodes are preferred; -1: none
+    gpu_ratio: float  # share of their idle-to-peak range that its GPUs draw
 
 
 @borrowing
@@ -83,12 +85,13 @@ def describe(
 ) -> None:
     """Fill in the RELATIVE_FEATURES in `scratch`, and the other features in `shown`."""
     workload, data, links, means = worker.workload, worker.data, terms.links, scratch.means
+    model = of_gpu_ratio(terms.model, worker.gpu_ratio)
     is_brought = links.shape[1] > 0 and data.size_bytes > 0.0
     for place in range(rows.size):
         row: Any = np.uintp(rows[place])
         node, zone = columns_of(cluster, row), cluster.zone[row]
         signals = ZoneColumns(means[CARBON, zone], means[PRICE, zone])
-        cost = cost_of_placing(node, workload, signals, terms.model)
+        cost = cost_of_placing(node, workload, signals, model)
         if cluster.sleep.shape[1] > 0:
             sleep = sleep_seen(cluster.sleep, row, is_empty(cluster, row), worker.now_s)
             cost = _with_waking(cost, node, sleep, signals)
@@ -96,7 +99,7 @@ def describe(
             cost = _with_transfer(cost, moving_seen(links, data, zone, means))
         put_relative(node, signals, cost, scratch.values, place)
         if shown.with_room:
-            put_room(node, workload, cost, terms.model, shown.features, place)
+            put_room(node, workload, cost, model, shown.features, place)
         if shown.with_all:
             power_cap = cluster.cap[CPU, row] if cluster.cap.shape[1] > 0 else NO_CAP
             known = NodeKnown(power_cap, False, worker.planned_zone)

@@ -10,8 +10,8 @@ suspended job starts up again and goes on with the unsaved work.
 import numpy as np
 
 from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
-from greensched_policies.costs.capping import CPU, GPU, cpu_speed
-from greensched_policies.costs.cost import CORE_SPEED, Floats
+from greensched_policies.costs.capping import CPU, GPU, cpu_speed, gpu_speed
+from greensched_policies.costs.cost import CORE_SPEED, GPU_IDLE_W, GPU_PEAK_W, Floats
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.engine.state.cluster import ClusterState
 
@@ -27,18 +27,18 @@ FULL_SPEED, SPEED = 8, 9  # of its slowest worker: without power caps, and now
 WANTED = 10  # workers that an elastic job should have from its next start on
 ROWS = 11
 
-# Rows of the cluster's table of caps, [5,N]. CPU is the share of the highest frequency at which the
+# Rows of the cluster's table of caps, [4,N]. CPU is the share of the highest frequency at which the
 # CPUs run, and GPU the cap of the GPUs. CHANGED + CPU and CHANGED + GPU are 1 where the domain's
 # power cap must be chosen, and MOVED where it changed and the ends of the node's jobs must be
 # updated.
-GPU_SPEED_AT_CAP, CHANGED = 2, 3
+CHANGED = 2
 MOVED = 2.0
 
 # A job that outlasts its estimate is expected to take this much longer.
 _LEAST_LEFT_S = 60.0
 _ROUNDING_S = 1e-6
 
-_cpu_speed = compiled(cpu_speed, inlined)
+_cpu_speed, _gpu_speed = compiled(cpu_speed, inlined), compiled(gpu_speed)
 
 
 @fast
@@ -62,8 +62,10 @@ def speed_of(job: int, node: int, jobs: JobArrays, cluster: ClusterState) -> flo
     if cluster.cap.shape[1] == 0:
         return float(speed)
     capped = _cpu_speed(cluster.cap[CPU, node], jobs.frequency_sensitivity[job])
-    if jobs.gpus[job] > 0.0:
-        capped = min(capped, cluster.cap[GPU_SPEED_AT_CAP, node])
+    if jobs.gpus[job] > 0.0 and cluster.cap[GPU, node] < 1.0:
+        idle_w, peak_w = cluster.nodes[GPU_IDLE_W, node], cluster.nodes[GPU_PEAK_W, node]
+        gpu_ratio = jobs.gpu_ratio[job]
+        capped = min(capped, _gpu_speed(cluster.cap[GPU, node], idle_w, peak_w, gpu_ratio))
     return float(speed * capped)
 
 

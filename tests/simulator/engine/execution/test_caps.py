@@ -52,6 +52,35 @@ def test_a_job_with_gpus_goes_by_their_limit() -> None:
     assert bill.energy_active_j.tolist() == [pytest.approx(190.0 * HOUR / speed)]
 
 
+def test_a_limit_of_gpus_slows_only_the_work_that_draws_more() -> None:
+    """A limit of 240 W leaves 190 above idle: of 330 that one job wants, and of 70 of the other."""
+    jobs = [
+        {"gpus": 1.0, "cpu_cores": 0.0, "frequency_sensitivity": 0.0, "gpu_ratio": gpu_ratio}
+        for gpu_ratio in (0.8, 0.2)
+    ]
+    world = make_world(jobs, [GPU_NODE])
+    schedule = ran(world, "cap-60")
+    speed = float(np.interp(240 / 330, [0.723, 0.813], [0.908, 0.954]))
+    assert schedule.end_s.tolist() == pytest.approx([HOUR / speed, HOUR])
+    bill = bill_of(world, schedule, 2 * HOUR)
+    assert bill.energy_active_j.tolist() == [pytest.approx(190.0 * HOUR / speed + 70.0 * HOUR)]
+
+
+@pytest.mark.parametrize(("gpu_ratio", "gpu_cap"), [
+    pytest.param(0.1, 0.6, id="light-work-is-not-slowed-by-any-limit"),
+    pytest.param(0.8, 0.9, id="work-that-wants-330-W-keeps-them"),
+])  # fmt: skip
+def test_a_deadline_counts_at_the_speed_of_its_own_job(gpu_ratio: float, gpu_cap: float) -> None:
+    """For the first job alone, which wants 400 W, a limit of 60 % takes least energy."""
+    jobs = [
+        {"gpus": 1.0, "cpu_cores": 0.0, "gpu_ratio": 1.0},
+        {"gpus": 1.0, "cpu_cores": 0.0, "gpu_ratio": gpu_ratio, "deadline_s": HOUR},
+    ]
+    schedule = ran(make_world(jobs, [GPU_NODE]), "cap-frugal")
+    assert told(schedule)[0] == (0, 0.0, 1.0, gpu_cap)
+    assert schedule.end_s[1] == HOUR
+
+
 def test_a_change_of_power_cap_moves_the_ends_of_what_runs() -> None:
     """An hour at two thirds of the speed while it is dirty, and the rest at full speed."""
     grid = [(0.0, 900.0, 50.0), (HOUR, 100.0, 50.0)]

@@ -104,7 +104,9 @@ def seen_compiled(
     scratch.means[:] = np.concatenate(zones)
     fill_of_day(scratch.means, scratch.means, scratch.of_day)
     left_s, begin_s = TIMING.left_s, TIMING.now_s - now_s
-    worker = NewWorker(numbers(workload, 0), Data(0.0, 0), now_s, left_s, planned_zone)
+    worker = NewWorker(
+        numbers(workload, 0), Data(0.0, 0), now_s, left_s, planned_zone, model.gpu_ratio
+    )
     terms = RunConfig(
         0, HOUR, count, weights, model, begin_s=begin_s,
         runtime_error=TIMING.runtime_error, on_time_target=TIMING.on_time_target,
@@ -340,7 +342,7 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
     workload = workload_columns_of(7, jobs, nothing_recorded(jobs, cluster, terms, False), terms)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        worker = NewWorker(workload, Data(0.0, 0), now_s, np.inf, NOWHERE)
+        worker = NewWorker(workload, Data(0.0, 0), now_s, np.inf, NOWHERE, world.gpu_ratio)
         seen = cluster, np.arange(rows.size), table, terms, rules("run-now", where)
         scored = score_nodes(*seen, worker)
         preferred = score_nodes(*seen, worker._replace(planned_zone=1))
