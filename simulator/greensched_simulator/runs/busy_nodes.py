@@ -8,7 +8,10 @@ from greensched_simulator.world.world import World
 
 
 def busy_watts(world: World) -> tuple[Floats, Floats]:
-    """Return the mean watts above idle of a core and of a GPU at full load, by zone, [Z]."""
+    """Return the mean watts above idle of a core and of a GPU at full load, by zone, [Z].
+
+    A GPU's are its whole range: a job draws its `gpu_ratio` of them.
+    """
     nodes, zones = world.nodes, len(world.zones)
 
     def mean(watts: Floats, amounts: Floats) -> Floats:
@@ -18,6 +21,13 @@ def busy_watts(world: World) -> tuple[Floats, Floats]:
 
     core_w, gpu_w = _of_nodes(world)
     return mean(core_w, nodes.cpu_capacity), mean(gpu_w, nodes.gpu_capacity)
+
+
+def run_watts(world: World) -> Floats:
+    """Return the watts that one worker of each job adds in each zone, by its mean node, [J,Z]."""
+    jobs, (core_w, gpu_w) = world.jobs, busy_watts(world)
+    drawn_gpus = jobs.gpus * jobs.gpu_ratio
+    return np.multiply.outer(jobs.cpu_cores, core_w) + np.multiply.outer(drawn_gpus, gpu_w)
 
 
 def merit_orders(world: World) -> Floats:
@@ -39,5 +49,5 @@ def _of_nodes(world: World) -> tuple[Floats, Floats]:
     nodes = world.nodes
     first, cores = nodes.curve_class.astype(np.int64) * CURVE_POINTS, nodes.cpu_capacity
     core_w = load_watts(world.curve_watts, first, cores, cores, world.utilisation_ratio)
-    gpu_w = (nodes.gpu_peak_w - nodes.gpu_idle_w) * nodes.gpu_capacity * world.gpu_ratio
+    gpu_w = (nodes.gpu_peak_w - nodes.gpu_idle_w) * nodes.gpu_capacity
     return core_w * nodes.pue, gpu_w * nodes.pue

@@ -18,7 +18,7 @@ from greensched_policies.planning.planning import Thresholds
 from greensched_simulator.engine.holding.hold import BudgetTable, HoldTable
 from greensched_simulator.engine.state.job_estimates import JobEstimates
 from greensched_simulator.policy import GREEN_POLICY, USUAL_PAUSE, Policy
-from greensched_simulator.runs.busy_nodes import busy_watts, merit_orders
+from greensched_simulator.runs.busy_nodes import merit_orders, run_watts
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
@@ -47,12 +47,11 @@ def green_policy_of(world: World, policy: Policy) -> GreenPolicy | None:
 
 def hold_table(world: World, policy: GreenPolicy, estimates: JobEstimates) -> HoldTable:
     """Return the hold terms of a world's jobs."""
-    busy_w = busy_watts(world)
     jobs, found = world.jobs, _judged(world, policy, estimates)
     begin_s = world.start_s
     latest_s = np.array([0.0 if one is None else one.latest_start_s - begin_s for one in found])
     cores, gpus = jobs.cpu_cores * jobs.workers, jobs.gpus * jobs.workers
-    power_w = np.multiply.outer(cores, busy_w[0]) + np.multiply.outer(gpus, busy_w[1])
+    power_w = run_watts(world) * jobs.workers[:, None]
     asked = np.empty((rows.ASKED, latest_s.size))
     asked[rows.LATEST_S], asked[rows.CPU_CORES], asked[rows.GPUS] = latest_s, cores, gpus
     asked[rows.BY_CARBON], asked[rows.BY_PRICE] = policy.weights.carbon, policy.weights.cost

@@ -31,7 +31,7 @@ from greensched_simulator.engine.state.job_estimates import JobEstimates, estima
 from greensched_simulator.engine.state.power_states import WAKE_S
 from greensched_simulator.engine.state.terms import RunConfig
 from greensched_simulator.policy import GREEN_POLICY, QUEUES, USUAL_CAP, Policy
-from greensched_simulator.runs.busy_nodes import busy_watts
+from greensched_simulator.runs.busy_nodes import run_watts
 from greensched_simulator.runs.hold_terms import green_policy_of, hold_table, plan_with
 from greensched_simulator.runs.job_transfers import transfers_of
 from greensched_simulator.runs.looking_ahead import (
@@ -148,14 +148,12 @@ def estimates_in(world: World, sleep: Floats) -> JobEstimates:
     if world.autoscaled.group.size:
         start_s = SCAN_INTERVAL_S + world.autoscaled.wake_s
         wake_s = np.where(world.autoscaled.group >= 0, start_s, wake_s)
-    jobs, zones = world.jobs, len(world.zones)
-    found = estimates_of(jobs, world.precedence, world.nodes, zones, wake_s, world.links)
+    zones = len(world.zones)
+    found = estimates_of(world.jobs, world.precedence, world.nodes, zones, wake_s, world.links)
     if world.links.size == 0:
         return found
-    core_w, gpu_w = busy_watts(world)
-    watts = np.multiply.outer(jobs.cpu_cores, core_w) + np.multiply.outer(jobs.gpus, gpu_w)
     runtime_s = np.where(np.isinf(found.runtime_s), 0.0, found.runtime_s)
-    return found._replace(run_j=watts * runtime_s)
+    return found._replace(run_j=run_watts(world) * runtime_s)
 
 
 def planned_jobs(world: World, estimates: JobEstimates) -> JobArrays:

@@ -168,6 +168,7 @@ class OperatorBeside:
         terms = hold_terms(request, self.policy, slowest_speed=self.slowest_speed(gpus))
         if is_replica(jobs)[job] or not isinstance(terms, HoldTerms):
             return None
+        terms = replace(terms, pod_power_w=_profile_w(self.world, job))
         return MayWait(_work_of(self.world, job), terms, self.policy)
 
     def slowest_speed(self, gpus: float) -> float:
@@ -248,6 +249,21 @@ def _node_of(world: World, node: int) -> Node:
         float(nodes.memory_capacity[node]), gpu, watts, "annotation", "m",
         float(nodes.speed[node]), float(nodes.pue[node]),
     )  # fmt: skip
+
+
+def _profile_w(world: World, job: int) -> float | None:
+    """Return the watts that the JobPowerProfile of a job has for a pod, without PUE.
+
+    Only work whose GPUs draw another share than is assumed has one. Its watts are those on the
+    first zone's mean node: where nodes differ by more than their PUE, the simulator plans by those
+    of each zone instead.
+    """
+    gpus, gpu_ratio = float(world.jobs.gpus[job]), float(world.jobs.gpu_ratio[job])
+    if not gpus or gpu_ratio == world.gpu_ratio:
+        return None
+    zone = zones_of(world._replace(gpu_ratio=gpu_ratio))[0]
+    watts = float(world.jobs.cpu_cores[job]) * zone.watts_per_core + gpus * zone.watts_per_gpu
+    return watts / zone.pue
 
 
 def _work_of(world: World, job: int) -> Work:

@@ -7,9 +7,11 @@ import pytest
 
 from greensched_operator.objects.green_policy import GreenPolicy, parse
 from greensched_simulator.policy import policy_named
-from greensched_simulator.runs.simulation import simulate
+from greensched_simulator.runs.hold_terms import hold_table
+from greensched_simulator.runs.simulation import estimates_in, simulate
 from greensched_simulator.testing.operator_beside import OperatorBeside, decided_by_operator
 from greensched_simulator.testing.random_worlds import random_world
+from greensched_simulator.testing.small_worlds import make_world
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
@@ -40,6 +42,8 @@ POLICIES: dict[str, dict[str, Any]] = {
 def drawn(seed: int, cores_of_a_node: float = 16.0) -> World:
     """Return a world whose nodes never sleep; each takes all jobs, and is as fast as its zone.
 
+    All work on GPUs draws the share that is assumed, which is all that an operator knows of it.
+
     Grids and runtimes are whole numbers, so that nothing but an error could tell two starts apart.
     """
     world = random_world(seed, sleeps=False)
@@ -49,7 +53,10 @@ def drawn(seed: int, cores_of_a_node: float = 16.0) -> World:
     return world._replace(
         grids=grids._replace(pue_relative=np.zeros(0), **whole),
         nodes=nodes._replace(cpu_capacity=cores, speed=speed),
-        jobs=jobs._replace(estimate_s=np.rint(jobs.estimate_s)),
+        jobs=jobs._replace(
+            estimate_s=np.rint(jobs.estimate_s),
+            gpu_ratio=np.full(jobs.gpus.size, world.gpu_ratio),
+        ),
     )
 
 
@@ -107,6 +114,64 @@ def with_gangs(seed: int, policy: GreenPolicy) -> World:
     drawn_workers = np.random.default_rng(seed).integers(1, 4, world.jobs.arrival_s.size)
     workers = np.where(is_replica(world.jobs), 1.0, drawn_workers)
     return world._replace(jobs=world.jobs._replace(workers=workers))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_both_plan_by_the_watts_of_the_kind_of_work(seed: int) -> None:
+    """The operator reads them off a JobPowerProfile, which has the same watts on all nodes."""
+    policy = parse({"metadata": {"name": "p"}, "spec": {"mode": "enforce", "defaultDelay": "8h"}})
+    assert_same_releases(with_kinds(seed, policy), policy)
+
+
+def test_both_reckon_with_the_watts_of_the_kind_of_work() -> None:
+    policy = parse({"metadata": {"name": "p"}, "spec": {"mode": "enforce", "defaultDelay": "8h"}})
+    compared = set[float]()
+    for world in (with_kinds(seed, policy) for seed in SEEDS):
+        power_w = hold_table(world, policy, estimates_in(world, np.zeros((6, 0)))).power_w
+        schedule = simulate(world, policy_named("green-policy"))
+        operator = OperatorBeside(world, policy, schedule, {}, {}, {})
+        for job in np.flatnonzero(world.jobs.gpus).tolist():
+            if (waiting := operator.may_wait(job)) is not None:
+                assert power_w[job] == pytest.approx(operator.situation(0.0).watts(waiting))
+                compared.add(float(world.jobs.gpu_ratio[job]))
+    assert compared == {0.1, 1.0}
+
+
+@pytest.mark.parametrize(("gpu_ratio", "hour"), [
+    pytest.param(0.0, 4.0, id="light-work-waits-for-the-cleanest-hour"),
+    pytest.param(1.0, 2.0, id="hungry-work-for-the-zone-whose-GPUs-draw-less"),
+])  # fmt: skip
+def test_when_work_is_released_depends_on_its_kind(gpu_ratio: float, hour: float) -> None:
+    """Zone A is cleanest in hour 4, zone B in hour 2; a GPU of A draws ten times as much."""
+    grids = [
+        [(3600.0 * at, 100.0 if at == cleanest else 600.0, 50.0) for at in range(12)]
+        for cleanest in (4, -1)
+    ]
+    grids[1][2] = (7200.0, 200.0, 50.0)
+    nodes = [
+        {"gpu_capacity": 2.0, "gpu_idle_w": 50.0, "gpu_peak_w": peak_w, "zone": zone}
+        for zone, peak_w in enumerate((650.0, 110.0))
+    ]
+    job = {"gpus": 1.0, "gpu_ratio": gpu_ratio, "runtime_s": 3000.0}
+    spec = {"mode": "enforce", "defaultDelay": "8h", "weights": {"cost": 0, "performance": 0}}
+    policy = parse({"metadata": {"name": "p"}, "spec": spec})
+    world = make_world([job], nodes, grids)._replace(green_policy=policy)
+    (planned_s,) = simulate(world, policy_named("green-policy")).planned_s.tolist()
+    assert hour <= planned_s / 3600.0 < hour + 0.2
+
+
+def with_kinds(seed: int, policy: GreenPolicy) -> World:
+    """Return a world of jobs of several kinds, on nodes that draw the same but for their PUE."""
+    world = drawn(seed)
+    nodes, count = world.nodes, world.nodes.zone.size
+    alike = nodes._replace(
+        curve_class=np.zeros(count), gpu_peak_w=np.full(count, 400.0),
+        pue=np.array([1.0, 1.3])[nodes.zone],
+    )  # fmt: skip
+    gpu_ratio = np.random.default_rng(seed).choice([0.1, 1.0], world.jobs.gpus.size)
+    return world._replace(
+        nodes=alike, jobs=world.jobs._replace(gpu_ratio=gpu_ratio), green_policy=policy
+    )
 
 
 def test_jobs_are_held_by_every_policy_and_a_small_share_holds_fewer() -> None:
