@@ -104,6 +104,13 @@ class Replica(ScenarioPart):
     gpus: int = Field(
         default=0, ge=0, le=64, description="GPUs that a replica requests, whole ones only."
     )
+    gpu_ratio: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Share of a GPU's range of power that a replica draws; default: what was "
+        "measured for its `model`, else `assumptions.gpu_ratio`.",
+    )
     places: int = Field(
         default=1, ge=1, le=10_000, description="Requests that a replica works on at the same time."
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from greensched_core.errors import BadInput
+from greensched_core.power.hardware import shipped_catalogue
 from greensched_core.quoting import near
 from greensched_simulator.scenario.language import ServedModel
 from greensched_simulator.scenario.language_models import read_per_s, useful_flop_per_s
@@ -80,6 +81,25 @@ def with_its_replica(service: Service) -> Service:
     return service.model_copy(update={"replica": service.replica.model_copy(update=sizes)})
 
 
+def gpu_ratio_of(service: Service, assumed: float) -> float:
+    """Return the share of its GPUs' range of power that a replica draws.
+
+    It is the replica's own if the scenario gives one, else that of the watts measured for its
+    model, else what is assumed.
+    """
+    if service.replica.gpu_ratio is not None:
+        return service.replica.gpu_ratio
+    return assumed if service.model is None else _measured_ratio(service.model, service.model.gpu)
+
+
+def _measured_ratio(served: ServedModel, gpu: str) -> float:
+    """Return the share of a GPU's range that its measured watts are, within 0..1."""
+    catalogued = shipped_catalogue().gpus[gpu]
+    watts = profile_of(served.model_copy(update={"gpu": gpu})).gpu_watts
+    share = (watts - catalogued.idle_w) / (catalogued.peak_w - catalogued.idle_w)
+    return min(max(share, 0.0), 1.0)
+
+
 def notes_on_model(service: Service, gpu_ratio: float, gpus: Iterable[str]) -> list[str]:
     """Return notes on the figures used for a service on these GPUs; none without a model."""
     served = service.model
@@ -90,7 +110,8 @@ def notes_on_model(service: Service, gpu_ratio: float, gpus: Iterable[str]) -> l
     return [
         *(
             f"{service.name}: {gpu} is {speed_on(served, gpu):.3g} times as fast as {served.gpu} "
-            f"by measured tokens/s; the same is assumed for prompts"
+            f"by measured tokens/s; the same is assumed for prompts; it draws {gpu_ratio:.2f} of "
+            f"its range of watts, as there, and was measured at {_measured_ratio(served, gpu):.2f}"
             for gpu in others
             if served.batch
             in served_model_figures(served).measured.get(
@@ -99,8 +120,8 @@ def notes_on_model(service: Service, gpu_ratio: float, gpus: Iterable[str]) -> l
         ),
         f"{service.name}: {served.name} on {served.gpus} {served.gpu} generates "
         f"{profile.generated_per_s:,.0f} tokens/s for {served.batch} requests at a time and drew "
-        f"{profile.gpu_watts:.0f} W per GPU, by {served_model_figures(served).source}; the bill's "
-        f"watts follow gpu_ratio {gpu_ratio:g} instead",
+        f"{profile.gpu_watts:.0f} W per GPU, by {served_model_figures(served).source}; it is "
+        f"billed {gpu_ratio:.2f} of the GPU's range of watts",
         f"{service.name}: prompts at {rates.first_prompt_per_s:,.0f} tokens/s are computed, not "
         f"measured: 2 FLOPs per parameter and token at {100 * served.mfu:g} % of the peak",
     ]

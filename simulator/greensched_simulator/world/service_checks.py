@@ -47,6 +47,11 @@ def _faults(service: Service, length_s: float | None) -> FaultsByPlace:
         yield from _log(requests.trace, by_tokens, length_s)
     if service.model is not None:
         yield from _model(service.model, service.replica)
+    elif service.replica.gpu_ratio is not None and not service.replica.gpus:
+        yield (
+            ("replica", "gpu_ratio"),
+            "a replica requests no GPU: give gpus, too, or remove it",
+        )
 
 
 def _model(model: ServedModel, replica: Replica) -> FaultsByPlace:

@@ -25,6 +25,7 @@ from greensched_simulator.world.job_building import JobList
 from greensched_simulator.world.request_curve import Curve, curve_of, log_of, times_of
 from greensched_simulator.world.response_times import Times, late_request_share, least_places
 from greensched_simulator.world.served_models import (
+    gpu_ratio_of,
     notes_on_model,
     speed_on,
     with_its_replica,
@@ -82,7 +83,7 @@ def with_services(
     gpus = [group.gpus.model for group in scenario.cluster.nodes if group.gpus is not None]
     for number, (service, curve, wanted, _, speeds) in enumerate(every_sized):
         lives = _lives(wanted, curve.begins_s)
-        gpu_ratio = scenario.assumptions.gpu_ratio
+        gpu_ratio = gpu_ratio_of(service, scenario.assumptions.gpu_ratio)
         parts.append(_rows(service, lives, gpu_ratio))
         names += _names(service.name, lives)
         owners.append(np.full(lives.begin_s.size, number))

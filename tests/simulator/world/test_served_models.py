@@ -169,13 +169,49 @@ def test_notes_name_the_figures_and_their_source() -> None:
     told = notes(build_world(scenario()))
     assert (
         "chat: qwen3-14b on 1 h100-sxm generates 4,474 tokens/s for 128 requests at a time and "
-        "drew 572 W per GPU, by ML.ENERGY's leaderboard (lm-arena-chat); the bill's watts follow "
-        "gpu_ratio 0.6 instead"
+        "drew 572 W per GPU, by ML.ENERGY's leaderboard (lm-arena-chat); it is billed 0.79 of the "
+        "GPU's range of watts"
     ) in told
     assert "times as fast" not in told
     beside = notes(build_world(scenario(H100, B200)))
     assert "chat: b200 is 1.29 times as fast as h100-sxm" in beside
+    assert "it draws 0.79 of its range of watts, as there, and was measured at 0.67" in beside
     assert "prompts at 13,372 tokens/s are computed, not measured" in told
+
+
+def test_a_replica_draws_the_watts_that_were_measured_for_its_model() -> None:
+    """572 W on an H100 from 87.5 W idle to 700 W."""
+    world = build_world(scenario())
+    (found,) = world.services
+    assert world.jobs.gpu_ratio[found.rows] == pytest.approx((572 - 87.5) / (700 - 87.5))
+    others = np.delete(world.jobs.gpu_ratio, found.rows)
+    assert set(others) == {0.6}
+
+
+def test_a_share_that_the_scenario_gives_counts_before_measured_watts() -> None:
+    world = build_world(scenario(replica={**CHAT["replica"], "gpu_ratio": 0.3}))
+    (found,) = world.services
+    assert set(world.jobs.gpu_ratio[found.rows]) == {0.3}
+
+
+def test_without_a_model_a_replica_draws_what_is_assumed() -> None:
+    told: dict[str, Any] = {
+        "model": None, "service_time": {"mean": "100ms"}, "objective": {"within": "2s"},
+        "requests": {"generator": {"rate_per_s": 1.0}}, "replica": {**CHAT["replica"], "gpus": 1},
+    }  # fmt: skip
+    world = build_world(scenario(**told))
+    assert set(world.jobs.gpu_ratio) == {0.6}
+
+
+@pytest.mark.parametrize(("watts", "share"), [(40.0, 0.0), (1200.0, 1.0)])
+def test_watts_beyond_the_range_of_the_gpu_count_as_its_end(
+    tmp_path: Path, watts: float, share: float
+) -> None:
+    told_in(tmp_path, {"avg_power_watts": 2 * watts})
+    model = {"name": "maker/Mixture-30B", "figures": "task.json", "gpu": "b200", "gpus": 2,
+             "batch": 64}  # fmt: skip
+    world = build_world(scenario(B200, folder=tmp_path, model=model))
+    assert set(world.jobs.gpu_ratio[world.services[0].rows]) == {share}
 
 
 @pytest.mark.parametrize(
@@ -208,6 +244,22 @@ def test_notes_name_the_figures_and_their_source() -> None:
             {"replica": {**CHAT["replica"], "gpus": 2}},
             "replica.gpus: the model sets 1: remove it",
             id="gpus",
+        ),
+        pytest.param(
+            {"replica": {**CHAT["replica"], "gpu_ratio": 1.2}},
+            r"replica.gpu_ratio: .*less than or equal to 1",
+            id="gpu-ratio",
+        ),
+        pytest.param(
+            {
+                "model": None,
+                "service_time": {"mean": "100ms"},
+                "objective": {"within": "2s"},
+                "requests": {"generator": {"rate_per_s": 1.0}},
+                "replica": {**CHAT["replica"], "gpu_ratio": 0.5},
+            },
+            "replica.gpu_ratio: a replica requests no GPU: give gpus, too, or remove it",
+            id="gpu-ratio-without-gpus",
         ),
         pytest.param(
             {"requests": {"generator": {"rate_per_s": 1.0}}},
