@@ -176,23 +176,28 @@ def total_bill(bill: Bill) -> BillTotal:
 def _integrate(timeline: NodeTimeline) -> list[float]:
     """Return joules, money and grams, each active, idle, asleep, waking, and 0 for transfers."""
     active_w = timeline.cpu_w + timeline.gpu_w
-    joules = [
-        joules_of(watts, timeline.pue, timeline.length_s)
-        for watts in (active_w, timeline.idle_w, timeline.sleep_w, timeline.wake_w)
-    ]
-    return [
-        *(float(each.sum()) for each in joules),
-        0.0,
-        *(_weigh(each, timeline.price_per_mwh) / JOULES_PER_MWH for each in joules),
-        0.0,
-        *(_weigh(each, timeline.carbon_g_per_kwh) / JOULES_PER_KWH for each in joules),
-        0.0,
-    ]
+    each_w = (active_w, timeline.idle_w, timeline.sleep_w, timeline.wake_w)
+    parts = [_integrals(watts, timeline) for watts in each_w]
+    return [each for column in zip(*parts, strict=True) for each in (*column, 0.0)]
+
+
+def _integrals(watts: Floats, timeline: NodeTimeline) -> tuple[float, float, float]:
+    """Return joules, money and grams of a node's watts over time."""
+    if not watts.any():
+        return 0.0, 0.0, 0.0
+    energy_j = joules_of(watts, timeline.pue, timeline.length_s)
+    return (
+        float(energy_j.sum()),
+        _weigh(energy_j, timeline.price_per_mwh) / JOULES_PER_MWH,
+        _weigh(energy_j, timeline.carbon_g_per_kwh) / JOULES_PER_KWH,
+    )
 
 
 def _weigh(energy_j: Floats, values: Floats) -> float:
     """Sum energy times value; time without energy needs no value."""
     is_used = energy_j != 0.0
+    if is_used.all():
+        return float((energy_j * values).sum())
     return float((energy_j[is_used] * values[is_used]).sum())
 
 
