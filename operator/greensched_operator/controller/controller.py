@@ -25,13 +25,13 @@ from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.outlooks import Outlooks, tell_the_same
+from greensched_operator.planning.plan_annotations import decision_of
 from greensched_operator.planning.plan_words import why_held, why_now
 from greensched_operator.planning.situation import Planned, Situation
 from greensched_operator.planning.start_planning import requeued, room_check
 from greensched_operator.runtime.planning_thread import in_thread
 from greensched_operator.writing.metrics import ControllerError
 from greensched_operator.writing.outbox import Lane
-from greensched_operator.writing.writing import decision_of
 from greensched_policies.planning.held_start import WRITTEN_ANEW_S, has_moved
 
 log = structlog.get_logger()

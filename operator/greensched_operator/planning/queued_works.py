@@ -1,6 +1,7 @@
 """Released work that waits for a node: its plans keep their room until a pod of it has one."""
 
 from collections.abc import Container, Iterable
+from dataclasses import replace
 
 from greensched_operator.planning.situation import Planned
 
@@ -15,8 +16,8 @@ class QueuedWorks:
         return len(self._plans)
 
     def put(self, planned: Planned) -> None:
-        """Add work that was released as planned."""
-        self._plans[planned.waiting.work.uid] = planned
+        """Add work that was released as planned; it keeps the room of its next run segment."""
+        self._plans[planned.waiting.work.uid] = replace(planned, run_segments=())
 
     def drop(self, uid: str) -> None:
         """Forget work that has ended, got a node, or is gone."""

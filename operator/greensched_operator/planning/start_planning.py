@@ -22,6 +22,7 @@ from greensched_operator.planning.work_power import (
     run_s,
     share_of_node,
 )
+from greensched_policies.costs.slot_window import MOST_IN_SLOTS
 from greensched_policies.encoding.weights import CarbonLimit
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.held_start import by_worth, release_s, within_share
@@ -36,8 +37,6 @@ from greensched_policies.planning.planning import (
     plan_again,
 )
 from greensched_policies.planning.slot_planning import Interruptible, plan_slots
-
-_MOST_IN_SLOTS = 1000  # 1 to 2 ms each; the remaining ones are planned without a pause
 
 
 def plan_starts(
@@ -150,7 +149,7 @@ def _in_slots(
     found: dict[str, Planned] = {}
     outlook = situation.outlooks.outlook
     asking = [one for one in waiting if one.terms.restart_s is not None and not one.work.gang]
-    for one in sorted(asking, key=lambda one: one.terms.latest_start_s)[:_MOST_IN_SLOTS]:
+    for one in sorted(asking, key=lambda one: one.terms.latest_start_s)[:MOST_IN_SLOTS]:
         thresholds = Thresholds(least_saving=one.policy.least_saving)
         work = interruptible(one, situation)
         answer = plan_slots(outlook, plan, work, begin_s, thresholds=thresholds)

@@ -10,7 +10,6 @@ import structlog
 
 from greensched_core import labels
 from greensched_core.clock import Clock
-from greensched_core.durations import format_duration
 from greensched_core.errors import ApiUnavailable
 from greensched_core.events import EventSubject, event_body
 from greensched_core.kubernetes_api import STRATEGIC_MERGE_PATCH, ApiClient
@@ -25,7 +24,7 @@ from greensched_operator.objects.release_patch import (
     unmark_patch,
 )
 from greensched_operator.objects.workloads import Work, WorkKind
-from greensched_operator.planning.plan_words import carbon_and_cost_change, late_chance
+from greensched_operator.planning.plan_annotations import pause_annotations
 from greensched_operator.planning.situation import Planned
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.writing.metrics import ControllerMetrics, WriteKind
@@ -106,48 +105,15 @@ def pause_patch(planned: Planned, progress: JobProgress, text: str) -> bytes:
     A single write, so that a suspended Job always has a mark by which it is resumed. The API server
     refuses it (409) if the Job has changed meanwhile.
     """
-    work, terms = planned.waiting.work, planned.waiting.terms
+    work = planned.waiting.work
     annotations = {
-        labels.LATEST_START: format_timestamp(int(terms.latest_start_s)),
         labels.HOLD_REASON: text,
-        labels.DECISION: msgspec.json.encode(decision_of(planned)).decode(),
-        labels.PLANNED_START: format_timestamp(round(planned.start_s)),
-        # Shows that we suspended the Job, even after a user has removed the other annotations.
-        labels.HELD_AT: format_timestamp(round(arrived_s(work), 3)),
         labels.RELEASED_AT: None,
         labels.RELEASE_REASON: None,
-        **progress.annotations(),
+        **pause_annotations(planned, progress),
     }
     meta = {"uid": work.uid, "resourceVersion": work.version, "annotations": annotations}
     return msgspec.json.encode({"metadata": meta, "spec": {"suspend": True}})
-
-
-def decision_of(planned: Planned) -> dict[str, object]:
-    """Return the basis of a plan, as the workload's annotation has it.
-
-    Placement reads the planned run again: `greensched_core.declarations.read_planned_run`.
-    """
-    chosen, terms = planned.chosen, planned.waiting.terms
-    runtime = format_duration(terms.runtime_s)
-    carbon, cost = carbon_and_cost_change(chosen)
-    return {
-        "why": chosen.why,
-        "saving": round(chosen.saving, 4),
-        "zone": planned.zone,
-        "start": format_timestamp(round(planned.start_s)),
-        "runtimeSeconds": round(terms.runtime_s, 3),
-        "carbonChange": None if carbon is None else round(carbon, 4),
-        "costChange": None if cost is None else round(cost, 4),
-        "carbonGramsAtArrival": planned.at_arrival_g,
-        "carbonGramsPerKwh": [chosen.run.carbon_g_per_kwh, chosen.run_now.carbon_g_per_kwh],
-        "pricePerMwh": [chosen.run.price_per_mwh, chosen.run_now.price_per_mwh],
-        "runtime": f"{runtime} ({terms.runtime_from})",
-        "policy": planned.waiting.policy.title,
-        "lateChance": late_chance(planned),
-        "deadline": None if terms.deadline_s is None else format_timestamp(terms.deadline_s),
-        "runtimeError": round(terms.runtime_error, 3),
-        "onTimeTarget": planned.waiting.policy.on_time_target,
-    }
 
 
 def regarded(work: Work) -> EventSubject:

@@ -9,6 +9,7 @@ from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.costs.pausing import ROUNDING
 
 NOT_RUNNING = -1  # the zone of work that does not run
+MOST_IN_SLOTS = 1000  # 1 to 2 ms each; the remaining work is planned without a pause
 
 
 def slot_counts(

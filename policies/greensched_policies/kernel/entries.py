@@ -38,15 +38,9 @@ from greensched_policies.kernel.seeing_nodes import (
     rows_of_table,
 )
 from greensched_policies.kernel.seeing_nodes import see_nodes as _see_nodes
-from greensched_policies.kernel.slot_choice import SeenSlots, SlotWork
+from greensched_policies.kernel.slot_choice import SeenSlots, SlotWork, see_all_slots
 from greensched_policies.kernel.slot_choice import choose_slots as _choose_slots
-from greensched_policies.kernel.starts import (
-    NO_TRANSFER,
-    SLOT_COLUMNS,
-    PendingWork,
-    complete_slots,
-    watch_slots,
-)
+from greensched_policies.kernel.starts import SLOT_COLUMNS, PendingWork
 from greensched_policies.library import functions as at
 from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 from greensched_policies.library.nets import FEATURES, SHARED, PackedNet
@@ -120,14 +114,8 @@ def see_slots(integers_at: Any, numbers_at: Any) -> None:
         basis.now_s, runs[0], numbers[at.CORES], numbers[at.GPUS_REQUESTED],
         numbers[at.MEMORY_REQUESTED], ALL_ROOM, runs[0] * runs[1],
     )  # fmt: skip
-    has_gaps = watch_slots(basis.grid, basis.plan, basis.slot_s, work, NO_TRANSFER, columns)
-    for zone in range(zones):
-        for place in range(count):
-            raw[0, zone, place] = columns[3, zone, place]
-            raw[1, zone, place] = columns[5, zone, place]
-            raw[2, zone, place] = columns[SLOT_COLUMNS - 1, zone, place]
     weights = Weights(numbers[at.COST_WEIGHT], numbers[at.CARBON_WEIGHT], numbers[at.TIME_WEIGHT])
-    complete_slots(work, basis.slot_s, weights, has_gaps, columns)
+    see_all_slots(basis, work, weights, columns, raw)
 
 
 def choose_slots(integers_at: Any, numbers_at: Any) -> None:

@@ -15,7 +15,15 @@ from greensched_policies.costs.pausing import ROUNDING, PauseColumns, Slots
 from greensched_policies.costs.slot_window import NOT_RUNNING
 from greensched_policies.encoding import carbon_limit
 from greensched_policies.encoding.slots import FULL
-from greensched_policies.encoding.weights import CarbonLimit
+from greensched_policies.encoding.weights import CarbonLimit, Weights
+from greensched_policies.kernel.planning import Basis
+from greensched_policies.kernel.starts import (
+    NO_TRANSFER,
+    SLOT_COLUMNS,
+    PendingWork,
+    complete_slots,
+    watch_slots,
+)
 from greensched_policies.library.functions import (
     KEPT,
     NOW_IS_BEST,
@@ -69,6 +77,23 @@ class SlotChoice(NamedTuple):
     chosen: Slots  # [S]
     run: Floats  # [4] means over it, restarts included
     run_now: Floats  # [4] of a run without a pause, as soon as possible
+
+
+@fast
+def see_all_slots(
+    basis: Basis, work: PendingWork, weights: Weights, columns: Floats, raw: Floats
+) -> None:
+    """Fill in what a `when` rule sees of the next slots, [9,Z,S], and what choices need, [3,Z,S].
+
+    The latter are carbon, price and merit, NaN where data is missing.
+    """
+    has_gaps = watch_slots(basis.grid, basis.plan, basis.slot_s, work, NO_TRANSFER, columns)
+    for zone in range(raw.shape[1]):
+        for place in range(raw.shape[2]):
+            raw[0, zone, place] = columns[3, zone, place]
+            raw[1, zone, place] = columns[5, zone, place]
+            raw[2, zone, place] = columns[SLOT_COLUMNS - 1, zone, place]
+    complete_slots(work, basis.slot_s, weights, has_gaps, columns)
 
 
 @fast

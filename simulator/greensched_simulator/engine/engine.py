@@ -224,7 +224,8 @@ def _look_at(job: int, run: Run) -> None:
         return
     node, workers = recorded.node[job], workers_of(job, recorded)
     leave_nodes(job, now_s, run)
-    if terms.may_suspend and recorded.progress[STOP_S, job] > 0.0:
+    may_stop = terms.may_suspend or terms.may_pause
+    if may_stop and recorded.progress[STOP_S, job] > 0.0:
         suspend(job, now_s, run)
     else:
         free_plan(job, now_s, run)

@@ -170,7 +170,7 @@ def run_of(given: Given, recorded: Recorded, rules: RuleSet) -> Any:
         given.jobs, precedence, given.estimates, given.cluster, given.grid, given.plan,
         given.terms, given.steps_s, outages, rules, recorded,
         initial_events(count), empty_waiting_queue(count), empty_queue(count),
-        empty_agenda(count if given.terms.may_suspend else 0),
+        empty_agenda(count if given.terms.may_suspend or given.terms.may_pause else 0),
         [(0.0, 0, 1.0, 1.0) for _ in range(0)], [(0, 0.0, 0.0) for _ in range(0)],
         precedence.parents.copy(),
         np.zeros(outages.node.max() + 1 if outages.node.size else 0, np.int64),

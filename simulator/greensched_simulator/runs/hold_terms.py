@@ -15,14 +15,16 @@ from greensched_policies.library import functions as rows
 from greensched_policies.planning.held_start import jitter_s, node_share
 from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.planning.planning import Thresholds
-from greensched_simulator.engine.holding.hold import BudgetTable, HoldTable
+from greensched_simulator.engine.holding.hold import DEADLINE_S, BudgetTable, HoldTable
 from greensched_simulator.engine.state.job_estimates import JobEstimates
 from greensched_simulator.policy import GREEN_POLICY, USUAL_PAUSE, Policy
 from greensched_simulator.runs.busy_nodes import merit_orders, run_watts
+from greensched_simulator.runs.pausable_jobs import NOTHING_PAUSED, pause_table
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
 _REPLAN_S = float(OperatorSettings.model_fields["replan_every_s"].default)
+OPERATORS_PAUSE = "pause-if-worth"
 _JITTER_S = float(OperatorSettings.model_fields["release_jitter_s"].default)
 
 
@@ -33,9 +35,10 @@ def green_policy_of(world: World, policy: Policy) -> GreenPolicy | None:
     """
     if policy.when != GREEN_POLICY:
         return None
-    if policy.pause != USUAL_PAUSE:
+    if policy.pause not in (USUAL_PAUSE, OPERATORS_PAUSE):
         raise BadInput(
-            f"{policy.label}: {GREEN_POLICY} runs each job in one piece; leave out {policy.pause}"
+            f"{policy.label}: the operator pauses by {OPERATORS_PAUSE} alone; name it instead of "
+            f"{policy.pause}, or leave it out: then {GREEN_POLICY} runs each job in one piece"
         )
     if world.green_policy is None:
         raise BadInput(
@@ -45,8 +48,10 @@ def green_policy_of(world: World, policy: Policy) -> GreenPolicy | None:
     return world.green_policy
 
 
-def hold_table(world: World, policy: GreenPolicy, estimates: JobEstimates) -> HoldTable:
-    """Return the hold terms of a world's jobs."""
+def hold_table(
+    world: World, policy: GreenPolicy, estimates: JobEstimates, *, pauses: bool = False
+) -> HoldTable:
+    """Return the hold terms of a world's jobs; `pauses`: those that can be suspended may be."""
     jobs, found = world.jobs, _judged(world, policy, estimates)
     begin_s = world.start_s
     latest_s = np.array([0.0 if one is None else one.latest_start_s - begin_s for one in found])
@@ -65,7 +70,9 @@ def hold_table(world: World, policy: GreenPolicy, estimates: JobEstimates) -> Ho
     asked[rows.SPARE_S] = [0.0 if one is None else one.spare_s for one in found]
     asked[rows.NODE_SHARE] = _node_shares(world)
     rolls_s = np.unique(world.grids.times_s[world.grids.times_s > 0.0])
-    until_s = float(latest_s.max(initial=0.0))
+    paused = pause_table(world, policy, found, estimates) if pauses else NOTHING_PAUSED
+    ends_s = paused.numbers[DEADLINE_S, paused.may_pause == 1]
+    until_s = max(float(latest_s.max(initial=0.0)), float(ends_s.max(initial=0.0)))
     replans_s = np.union1d(rolls_s, np.arange(_REPLAN_S, until_s + _REPLAN_S, _REPLAN_S))
     quiet_s = _quiet_s(world, policy, until_s)
     return HoldTable(
@@ -79,6 +86,7 @@ def hold_table(world: World, policy: GreenPolicy, estimates: JobEstimates) -> Ho
         replans_s=replans_s,
         is_whole=np.isin(replans_s, rolls_s).astype(np.int64),
         budget=_budget_table(world, policy, until_s),
+        pauses=paused,
     )
 
 

@@ -37,6 +37,7 @@ from greensched_simulator.runs.job_transfers import transfers_of
 from greensched_simulator.runs.looking_ahead import (
     empty_plan,
     forecast_of,
+    green_policy_pauses,
     looks_ahead,
     may_suspend,
 )
@@ -111,7 +112,11 @@ def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -
     estimates = estimates_in(world, sleep)
     order, ahead = QUEUES[policy.queue].order, looks_ahead(world, policy)
     green, plan = green_policy_of(world, policy), empty_plan(world, is_looked_at=ahead)
-    held = None if green is None else hold_table(world, green, estimates)
+    held = (
+        None
+        if green is None
+        else hold_table(world, green, estimates, pauses=green_policy_pauses(world, policy))
+    )
     given = Given(
         jobs=planned_jobs(world, estimates),
         precedence=world.precedence,
@@ -315,5 +320,6 @@ def run_config_of(world: World, policy: Policy) -> RunConfig:
         scaling=world.scaling if policy.pause in SCALE_RULES else NO_SCALING,
         links=world.links,
         may_hold=policy.when == GREEN_POLICY,
+        may_pause=green_policy_pauses(world, policy),
         begin_s=world.start_s,
     )

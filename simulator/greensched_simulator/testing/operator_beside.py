@@ -19,16 +19,18 @@ from greensched_core.power.hardware import Gpu
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.state import Node
 from greensched_operator.controller.recording import Recorder
-from greensched_operator.holding.hold_requests import HoldRequest
-from greensched_operator.holding.holding import HoldTerms, hold_terms
-from greensched_operator.holding.judging import MayWait, ReleaseNow
+from greensched_operator.holding.holding import HoldTerms
+from greensched_operator.holding.judging import HoldRules, MayWait, ReleaseNow, terms_of
+from greensched_operator.holding.pause_terms import progress_of
 from greensched_operator.objects.green_policy import GreenPolicy
 from greensched_operator.objects.release_patch import ReleaseReason
-from greensched_operator.objects.workloads import Work, WorkKind
+from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.busy_cores import BusyCores
 from greensched_operator.planning.cluster_state import Zone, mean_zone
 from greensched_operator.planning.outlooks import Outlooks, slot_begin
+from greensched_operator.planning.pausing import Pause, choose_pauses
+from greensched_operator.planning.plan_annotations import pause_annotations
 from greensched_operator.planning.situation import Planned, Situation
 from greensched_operator.planning.start_planning import plan_starts, requeued, room_check
 from greensched_operator.runtime.settings import OperatorSettings
@@ -38,6 +40,12 @@ from greensched_policies.planning.outlook import SLOT_S, Outlook, outlook_of
 from greensched_policies.planning.planning import Running
 from greensched_policies.rules.catalogue import WHEN_RULES
 from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.testing.jobs_as_work import (
+    as_running,
+    hold_rules,
+    run_segment_of,
+    waiting_job,
+)
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
@@ -57,7 +65,11 @@ class OperatorBeside:
     held: dict[int, MayWait]
     plans: dict[int, Planned]
     starts_s: dict[int, float]  # by job, since the scenario's begin
+    pauses_jobs: bool = False  # also those that can be suspended
     queued: dict[int, Planned] = field(default_factory=dict)  # released as planned
+    released: dict[int, tuple[float, Work]] = field(default_factory=dict)  # last, and with what
+    paused: list[tuple[int, float]] = field(default_factory=list)  # jobs, and when
+    resumed: list[tuple[int, float]] = field(default_factory=list)
     busy: BusyCores = field(init=False)
     clock: ManualClock = field(default_factory=ManualClock)
     budgets: Budgets = field(default_factory=Budgets)
@@ -89,7 +101,9 @@ class OperatorBeside:
 
     def has_no_node(self, job: int, now_s: float) -> bool:
         """Return whether a job waits for a node, perhaps for ever."""
-        return not self.schedule.start_s[job] <= now_s
+        segments, from_s = self.schedule.run_segments, self.released[job][0] - ROUNDING_S
+        starts_s = segments.start_s[segments.job == job]
+        return not ((from_s <= starts_s) & (starts_s <= now_s)).any()
 
     def plans_again(self, now_s: float, *, is_whole: bool) -> None:
         """Plan all held jobs again, as after a new forecast, or those whose room is gone."""
@@ -108,10 +122,6 @@ class OperatorBeside:
         for one in planned:
             job = int(one.waiting.work.name)
             self.record(one, situation)
-            if one.is_now:
-                self.plans[job] = one
-                self.start(job, now_s, ReleaseReason.NOW_IS_BEST)
-                continue
             written = {
                 labels.PLANNED_START: format_timestamp(round(one.start_s)),
                 labels.DECISION: json.dumps({"carbonGramsAtArrival": one.at_arrival_g}),
@@ -121,6 +131,8 @@ class OperatorBeside:
             )
             self.held[job] = replace(one.waiting, work=work)
             self.plans[job] = one
+            if one.is_now:
+                self.start(job, now_s, ReleaseReason.NOW_IS_BEST)
 
     def record(self, one: Planned, situation: Situation) -> None:
         """Record a plan, unless it is the one that is written."""
@@ -148,34 +160,68 @@ class OperatorBeside:
                 situation = self.situation(at_s, *self.plans.values())
                 self.decide(at_s, [self.held[job]], situation)
 
+    def pause(self, now_s: float) -> None:
+        """Pause running jobs, and plan what is left of them."""
+        names, rules = [zone.name for zone in zones_of(self.world)], self.rules
+        run_segments = [
+            run_segment_of(as_running(self.released[job][1]), now_s - since_s, names[one.zone], one)
+            for job, since_s, one in self.running_jobs(now_s)
+            if job in self.released and self.can_save(job, now_s)
+        ]
+        cores = sum(each.work.cpu_cores for each in self.held.values())
+        situation, found = self.situation(now_s, *self.plans.values()), list[MayWait]()
+        for each in choose_pauses(run_segments, rules, situation, cores):
+            work = self.as_paused(each, now_s)
+            terms, _ = terms_of(work, rules)
+            assert isinstance(terms, HoldTerms)
+            found.append(MayWait(work, terms, self.policy))
+            self.held[int(work.name)] = found[-1]
+            self.paused.append((int(work.name), now_s))
+            self.recorder.paused(each.planned, situation)
+        if found:
+            self.decide(now_s, found, self.situation(now_s, *self.plans.values()))
+
+    def can_save(self, job: int, now_s: float) -> bool:
+        """Return whether a running job does not end before its work is saved."""
+        segments, save_s = self.schedule.run_segments, float(self.world.jobs.save_s[job])
+        own = (segments.job == job) & (segments.start_s <= now_s) & (now_s < segments.end_s)
+        stops_s = now_s + save_s / self.world.nodes.speed[segments.node[own]]
+        return bool((segments.end_s[own] >= stops_s - ROUNDING_S).all())
+
+    def as_paused(self, pause: Pause, now_s: float) -> Work:
+        """Return a job as it is written when it is paused."""
+        work, paused_at_s = pause.planned.waiting.work, self.world.start_s + now_s
+        progress = replace(pause.progress, paused_at_s=paused_at_s)
+        written = pause_annotations(pause.planned, progress)
+        kept = {name: text for name, text in work.annotations.items() if name not in written}
+        return replace(work, annotations=kept | written, is_stopped=True, is_running=False)
+
+    @property
+    def rules(self) -> HoldRules:
+        """Return the rules by which jobs are judged."""
+        return hold_rules(self.world, self.policy)
+
     def start(self, job: int, now_s: float, reason: ReleaseReason) -> None:
         """Release a held job; it queues until a node takes it."""
-        self.starts_s[job], self.clock.time_s = now_s, self.world.start_s + now_s
-        self.recorder.released(ReleaseNow(self.held.pop(job).work, reason, ""))
+        work = self.held.pop(job).work
+        if work.is_paused:
+            self.resumed.append((job, now_s))
+        self.starts_s.setdefault(job, now_s)
+        self.released[job], self.clock.time_s = (now_s, work), self.world.start_s + now_s
+        self.recorder.released(ReleaseNow(work, reason, ""))
         if (planned := self.plans.pop(job, None)) is not None:
-            self.queued[job] = planned
+            self.queued[job] = replace(planned, run_segments=())
 
     def may_wait(self, job: int) -> MayWait | None:
         """Return a job as the operator judges it; None if it is not held."""
-        jobs, begin_s = self.world.jobs, self.world.start_s
-        deadline_s = float(jobs.deadline_s[job])
-        request = HoldRequest(
-            begin_s + float(jobs.arrival_s[job]),
-            deadline_s=begin_s + deadline_s if deadline_s < np.inf else None,
-            runtime_s=float(jobs.estimate_s[job]),
-        )
-        gpus = float(jobs.gpus[job])
-        terms = hold_terms(request, self.policy, slowest_speed=self.slowest_speed(gpus))
-        if is_replica(jobs)[job] or not isinstance(terms, HoldTerms):
+        work = waiting_job(self.world, job)
+        if not self.pauses_jobs:
+            work = replace(work, is_ours=False)
+        terms, _ = terms_of(work, self.rules)
+        if is_replica(self.world.jobs)[job] or not isinstance(terms, HoldTerms):
             return None
         terms = replace(terms, pod_power_w=_profile_w(self.world, job))
-        return MayWait(_work_of(self.world, job), terms, self.policy)
-
-    def slowest_speed(self, gpus: float) -> float:
-        """Return the speed of the slowest node that may get a job with so many GPUs."""
-        nodes = self.world.nodes
-        fitting = nodes.speed[nodes.gpu_capacity >= gpus] if gpus else nodes.speed
-        return min(1.0, float(fitting.min(initial=1.0)))
+        return MayWait(work, terms, self.policy)
 
     def situation(self, now_s: float, *earlier_plans: Planned) -> Situation:
         """Return what the operator sees now."""
@@ -190,8 +236,12 @@ class OperatorBeside:
             earlier_plans=earlier_plans,
             zones_for=lambda _: frozenset(),
             when_for=lambda one: WHEN_RULES[one.policy.when_policy],
-            opens_s=lambda one: self.budgets.opens_s(
-                one.work.namespace, one.policy.budget, world.start_s + now_s
+            opens_s=lambda one: (
+                -np.inf
+                if one.work.is_paused
+                else self.budgets.opens_s(
+                    one.work.namespace, one.policy.budget, world.start_s + now_s
+                )
             ),
             jitter_s=120.0,
             busy_share=self.busy_share,
@@ -200,20 +250,31 @@ class OperatorBeside:
 
     def running(self, now_s: float) -> tuple[Running, ...]:
         """Return the jobs that run, each until its expected end."""
-        world, found, segments = self.world, list[Running](), self.schedule.run_segments
+        return tuple(each for _, _, each in self.running_jobs(now_s))
+
+    def running_jobs(self, now_s: float) -> list[tuple[int, float, Running]]:
+        """Return each worker of the jobs that run and do not stop: its job, and since when."""
+        world, segments = self.world, self.schedule.run_segments
+        found = list[tuple[int, float, Running]]()
         for job, node, start_s, end_s in zip(
             segments.job, segments.node, segments.start_s, segments.end_s, strict=True
         ):
             has_begun = start_s < now_s - ROUNDING_S or job in self.starts_s
-            if start_s <= now_s < end_s and has_begun:
+            if start_s <= now_s < end_s and has_begun and job not in self.held:
                 jobs = world.jobs
-                until_s = start_s + jobs.estimate_s[job] / world.nodes.speed[node]
+                until_s = start_s + self.left_s(job) / world.nodes.speed[node]
                 if is_replica(jobs)[job]:
                     until_s = max(jobs.leaves_at_s[job], start_s)
                 zone = int(world.nodes.zone[node])
                 needs = jobs.cpu_cores[job], jobs.gpus[job], jobs.memory_bytes[job]
-                found.append(Running(zone, world.start_s + until_s, *map(float, needs)))
-        return tuple(found)
+                running = Running(zone, world.start_s + until_s, *map(float, needs))
+                found.append((int(job), float(start_s), running))
+        return found
+
+    def left_s(self, job: int) -> float:
+        """Return what is left of a job's estimate, by what is written on it."""
+        done_s = progress_of(self.released[job][1]).done_s if job in self.released else 0.0
+        return max(float(self.world.jobs.estimate_s[job]) - done_s, 0.0)
 
     def outlook(self, begin_s: float) -> Outlook:
         """Return the forecast, which is the truth, in slots."""
@@ -266,33 +327,11 @@ def _profile_w(world: World, job: int) -> float | None:
     return watts / zone.pue
 
 
-def _work_of(world: World, job: int) -> Work:
-    jobs = world.jobs
-    workers = float(jobs.workers[job])
-    return Work(
-        kind=WorkKind.JOB,
-        namespace="team",
-        name=str(job),
-        uid=f"job-{job}",
-        created_s=world.start_s + float(jobs.arrival_s[job]),
-        annotations={},
-        scheduler=labels.SCHEDULER_NAME,
-        cpu_cores=workers * float(jobs.cpu_cores[job]),
-        memory_bytes=workers * float(jobs.memory_bytes[job]),
-        gpus=workers * float(jobs.gpus[job]),
-        node_selector={},
-        gang="",
-        owner=None,
-        is_stopped=True,
-        is_finished=False,
-        is_leaving=False,
-        pods=int(workers),
-    )
-
-
-def decided_by_operator(world: World, policy: GreenPolicy, schedule: Schedule) -> OperatorBeside:
+def decided_by_operator(
+    world: World, policy: GreenPolicy, schedule: Schedule, *, pauses: bool = False
+) -> OperatorBeside:
     """Return the operator after it has released each job, as the run goes on around it."""
-    operator = OperatorBeside(world, policy, schedule, {}, {}, {})
+    operator = OperatorBeside(world, policy, schedule, {}, {}, {}, pauses)
     arrivals = [(float(at_s), 1, job) for job, at_s in enumerate(world.jobs.arrival_s)]
     rolls = {float(at_s) for at_s in world.grids.times_s if at_s > 0.0}
     every = {float(at_s) for at_s in np.arange(REPLAN_S, LONG_S, REPLAN_S)}
@@ -305,5 +344,7 @@ def decided_by_operator(world: World, policy: GreenPolicy, schedule: Schedule) -
         operator.note_busy(now_s)
         if operator.has_plans(now_s):
             operator.plans_again(now_s, is_whole=job == 1)
+        if pauses:
+            operator.pause(now_s)
     operator.start_due(np.inf)
     return operator

@@ -25,9 +25,10 @@ from greensched_operator.objects.workloads import Work, convert_job
 from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.pausing import JobRunSegment, Pause, choose_pauses
+from greensched_operator.planning.plan_annotations import decision_of
 from greensched_operator.planning.situation import Situation
 from greensched_operator.planning.start_planning import plan_starts
-from greensched_operator.writing.writing import decision_of, pause_patch
+from greensched_operator.writing.writing import pause_patch
 from tests.operator.situations import situation_of
 
 NOON_S = 1_700_006_400.0  # the begin of a slot, in seconds since the epoch

@@ -65,6 +65,6 @@ def test_without_a_policy_the_simulator_says_what_to_add() -> None:
         green_policy_of(make_world([{}]), policy_named("green-policy"))
 
 
-def test_a_pause_rule_beside_a_green_policy_is_refused() -> None:
-    with pytest.raises(BadInput, match="one piece; leave out pause-freely"):
+def test_a_pause_rule_that_the_operator_does_not_have_is_refused() -> None:
+    with pytest.raises(BadInput, match="by pause-if-worth alone; name it instead of pause-freely"):
         green_policy_of(make_world([{}]), policy_named("green-policy+pause-freely"))

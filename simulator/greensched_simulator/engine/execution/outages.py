@@ -33,7 +33,7 @@ from greensched_simulator.engine.state.power_states import (
     fall_empty,
     is_asleep,
 )
-from greensched_simulator.engine.state.progress import lose_unsaved_work
+from greensched_simulator.engine.state.progress import STOP_S, lose_unsaved_work
 from greensched_simulator.engine.state.recorded import Recorded
 
 
@@ -67,7 +67,10 @@ def fail(node: int, now_s: float, run: Run) -> Integers:
     for job in jobs_on(node, recorded, run.events.ends):
         for worker in range(workers_of(job, recorded)):
             freed.append(node_of(job, worker, recorded))
-        _forget_plan(job, now_s, run)
+        # The plan of a job that a GreenPolicy has paused is that of its resumption.
+        is_paused = terms.may_pause and recorded.progress[STOP_S, job] > 0.0
+        if not is_paused:
+            _forget_plan(job, now_s, run)
         if terms.may_suspend:
             clear_agenda(job, run)
         leave_nodes(job, now_s, run)
@@ -75,7 +78,8 @@ def fail(node: int, now_s: float, run: Run) -> Integers:
             may_suspend = terms.may_suspend and not terms.may_reject
             lose_unsaved_work(job, now_s, may_suspend, run.jobs, recorded.progress)
         note_run_segments(job, now_s, run)
-        push(run.events.starts, now_s, job)
+        if not is_paused:
+            push(run.events.starts, now_s, job)
     cluster.cpu_free[node] = AWAY
     refresh(node, cluster, terms)
     if cluster.sleep.shape[1] > 0:

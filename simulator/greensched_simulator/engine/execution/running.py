@@ -31,6 +31,7 @@ from greensched_simulator.engine.state.gpu_shares import give_gpus, take_gpus
 from greensched_simulator.engine.state.power_states import awake_from_s, fall_empty, wake
 from greensched_simulator.engine.state.progress import (
     FULL_SPEED,
+    KNOWN_S,
     LEFT_S,
     PAUSE_AT_S,
     SINCE_S,
@@ -92,7 +93,10 @@ def _begin_run_segment(job: int, begin_s: float, run: Run) -> float:
     done[PAUSE_AT_S, job] = max(done[PAUSE_AT_S, job], begin_s + slot_s)
     if workers_of(job, recorded) < done[WANTED, job]:  # in a slot there may be room for all
         done[PAUSE_AT_S, job] = begin_s + slot_s
-    done_s = begin_s + expected_left_s(job, jobs, done) / done[FULL_SPEED, job]
+    left_s = expected_left_s(job, jobs, done)
+    if run.terms.may_pause:  # as the operator knows it
+        left_s = max(jobs.estimate_s[job] - done[KNOWN_S, job], 0.0)
+    done_s = begin_s + left_s / done[FULL_SPEED, job]
     return min(leaves_s(job, begin_s, done_s, jobs), float(done[PAUSE_AT_S, job]))
 
 

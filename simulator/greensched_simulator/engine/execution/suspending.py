@@ -113,12 +113,16 @@ def is_to_rescale(job: int, runs: Runs, run: Run) -> bool:
 
 @fast
 def suspend(job: int, now_s: float, run: Run) -> None:
-    """Record the run segment of a job that has left its nodes, and queue its resumption."""
+    """Record the run segment of a job that has left its nodes, and queue its resumption.
+
+    If a GreenPolicy has paused it, its resumption is planned already.
+    """
     done = run.recorded.progress
     note_run_segments(job, now_s, run)
     done[LEFT_S, job], done[STOP_S, job] = done[RESUME_LEFT_S, job], 0.0
     done[RESTARTS, job] += 1.0
-    push(run.events.starts, max(done[RESUME_AT_S, job], now_s), job)
+    if not run.terms.may_pause:
+        push(run.events.starts, max(done[RESUME_AT_S, job], now_s), job)
 
 
 @fast

@@ -4,7 +4,8 @@ import numpy as np
 
 from greensched_core.units import JOULES_PER_KWH
 from greensched_policies.compiling.compiled import compiled, fast, inlined
-from greensched_policies.costs.cost import Integers
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.costs.slot_window import MOST_IN_SLOTS
 from greensched_policies.kernel.planning import (
     Basis,
     Many,
@@ -22,9 +23,12 @@ from greensched_policies.planning import held_start, quiet_spans
 from greensched_simulator.arrays.heaps import job_at, push, restore, size_of
 from greensched_simulator.engine.holding.budgets import budget_opens_s, count_as_now, note_amounts
 from greensched_simulator.engine.holding.hold import (
+    FROM_S,
     HELD,
+    PAUSES,
     Hold,
     basis_of,
+    is_pausable,
     many_of,
     slot_begin_s,
 )
@@ -32,9 +36,11 @@ from greensched_simulator.engine.holding.present_plan import (
     count_overdue,
     give_room_back,
     has_kept_room,
+    held_cores,
     note_room,
     plan_what_runs,
 )
+from greensched_simulator.engine.holding.slots import held_in_slots
 from greensched_simulator.engine.run import NO_JOB, Run
 
 _release_s = compiled(held_start.release_s, inlined)
@@ -51,20 +57,21 @@ def holds(job: int, now_s: float, run: Run, hold: Hold) -> bool:
         return False
     begin_s = slot_begin_s(now_s, run)
     count_overdue(begin_s, run, hold)
-    held_cores = _held_cores(run, hold)
-    if not _choose(job, begin_s, run, hold):
+    cores_held = held_cores(run, hold)
+    if not choose_and_keep(job, begin_s, run, hold):
         return False
-    start_s = _start_s(job, now_s, run, hold)
+    start_s = start_of(job, now_s, run, hold)
     jobs, starts_now = np.array([job]), np.array([np.int64(start_s <= now_s)])
-    if not _may_be_held(jobs, starts_now, held_cores, run, hold)[1][0]:
+    if not _may_be_held(jobs, starts_now, cores_held, run, hold)[1][0]:
         give_room_back(job, now_s, run)
+        hold.asked[rows.AT_ARRIVAL_G, job] = np.inf  # no plan of it is ever written
         return False
     note_amounts(job, start_s, run, hold)
     if start_s <= now_s:
         return False
     hold.is_held[job] = 1
     hold.counts[HELD] += 1
-    _put(job, start_s, run, hold)
+    put_held(job, start_s, run, hold)
     return True
 
 
@@ -79,15 +86,15 @@ def stays_held(job: int, now_s: float, run: Run, hold: Hold) -> bool:
         return False
     begin_s = slot_begin_s(now_s, run)
     count_overdue(begin_s, run, hold)
-    if has_kept_room(job, begin_s, run):
+    if has_kept_room(job, begin_s, run, hold):
         return False
     give_room_back(job, now_s, run)
-    if not _choose(job, begin_s, run, hold):
+    if not choose_and_keep(job, begin_s, run, hold):
         return False
-    start_s = _start_s(job, now_s, run, hold)
+    start_s = start_of(job, now_s, run, hold)
     note_amounts(job, start_s, run, hold)
     if start_s > now_s:
-        _put(job, start_s, run, hold)
+        put_held(job, start_s, run, hold)
     return start_s > now_s
 
 
@@ -103,18 +110,7 @@ def replan_held(now_s: float, is_whole: bool, run: Run, hold: Hold) -> Integers:
     _plan_what_queues(begin_s, run, hold)
     _keep_others(run, hold)
     jobs = jobs[np.argsort(hold.asked[rows.LATEST_S][jobs], kind="mergesort")]
-    basis, many = basis_of(begin_s, run, hold), many_of(run, hold)
-    starts_s, has_kept = run.recorded.planned_s[jobs], np.zeros(jobs.size, np.bool_)
-    after_s = max(now_s, budget_opens_s(now_s, hold))
-    for place in range(jobs.size):
-        if is_whole and starts_s[place] > after_s:
-            has_kept[place] = stays(basis, many, jobs[place])
-    for place in range(jobs.size):
-        if has_kept[place]:
-            free_kept(basis, many, jobs[place])
-        if is_whole or starts_s[place] <= after_s or not stays(basis, many, jobs[place]):
-            _choose(jobs[place], begin_s, run, hold)
-            starts_s[place] = _start_s(jobs[place], now_s, run, hold)
+    starts_s = _starts_again(jobs, now_s, is_whole, run, hold)
     starts_now = (starts_s <= now_s).astype(np.int64)
     order, may_be_held = _may_be_held(jobs, starts_now, 0.0, run, hold)
     count, released = 0, np.empty(jobs.size, np.int64)
@@ -130,8 +126,40 @@ def replan_held(now_s: float, is_whole: bool, run: Run, hold: Hold) -> Integers:
         if may_be_held[place]:
             note_amounts(jobs[place], starts_s[place], run, hold)
         if may_be_held[place] and not starts_now[place]:
-            _put(jobs[place], starts_s[place], run, hold)
+            put_held(jobs[place], starts_s[place], run, hold)
     return released[:count]
+
+
+@fast
+def _starts_again(jobs: Integers, now_s: float, is_whole: bool, run: Run, hold: Hold) -> Floats:
+    """Return the starts of held jobs, [N], planned anew or kept: see `replan_held`.
+
+    Those that may be paused come first, and are always planned anew.
+    """
+    begin_s = slot_begin_s(now_s, run)
+    basis, many = basis_of(begin_s, run, hold), many_of(run, hold)
+    starts_s, has_kept = run.recorded.planned_s[jobs], np.zeros(jobs.size, np.bool_)
+    opens_s, in_slots = budget_opens_s(now_s, hold), np.zeros(jobs.size, np.bool_)
+    asking = 0
+    for place in range(jobs.size):
+        asking += is_pausable(jobs[place], hold)
+        if asking <= MOST_IN_SLOTS and held_in_slots(jobs[place], begin_s, run, hold):
+            in_slots[place] = True
+            starts_s[place] = start_of(jobs[place], now_s, run, hold)
+    for place in range(jobs.size):
+        may_stay = is_whole and not in_slots[place]
+        if may_stay and starts_s[place] > earliest_start_s(jobs[place], now_s, opens_s, hold):
+            has_kept[place] = stays(basis, many, jobs[place])
+    for place in range(jobs.size):
+        if has_kept[place]:
+            free_kept(basis, many, jobs[place])
+        after_s = earliest_start_s(jobs[place], now_s, opens_s, hold)
+        if in_slots[place]:
+            continue
+        if is_whole or starts_s[place] <= after_s or not stays(basis, many, jobs[place]):
+            choose_one_piece(jobs[place], begin_s, run, hold)
+            starts_s[place] = start_of(jobs[place], now_s, run, hold)
+    return starts_s
 
 
 @fast
@@ -156,17 +184,6 @@ def _held_jobs(run: Run, hold: Hold) -> Integers:
             found[count] = job
             count += 1
     return np.sort(found[:count])
-
-
-@inlined
-def _held_cores(run: Run, hold: Hold) -> float:
-    """Return the cores that held jobs request together."""
-    starts, cores = run.events.starts, 0.0
-    for place in range(size_of(starts)):
-        job = job_at(starts, place)
-        if job < hold.is_held.size and hold.is_held[job] == 1:
-            cores += run.recorded.kept_cores[job]
-    return cores
 
 
 @fast
@@ -205,8 +222,14 @@ def _keep_soonest(job: int, basis: Basis, many: Many, run: Run, hold: Hold) -> N
 
 
 @fast
-def _choose(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
-    """Choose the start of a job, and keep its room in the plan; return False if no node can."""
+def choose_and_keep(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
+    """Choose a job's start, or slots, and keep its room in the plan; return False if no node can"""
+    return held_in_slots(job, begin_s, run, hold) or choose_one_piece(job, begin_s, run, hold)
+
+
+@fast
+def choose_one_piece(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
+    """Choose the start of a job that runs in one piece, and keep its room in the plan."""
     basis, many = basis_of(begin_s, run, hold), many_of(run, hold)
     count = starts_of(basis, many, job)
     seen = see(basis, many, job, pending_work_of(basis, many, job), count)
@@ -219,7 +242,15 @@ def _choose(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
 
 
 @inlined
-def _start_s(job: int, now_s: float, run: Run, hold: Hold) -> float:
+def earliest_start_s(job: int, now_s: float, opens_s: float, hold: Hold) -> float:
+    """Return the earliest start of a job; no budget delays one that was paused."""
+    if hold.paused.shape[1] == 0 or hold.paused[PAUSES, job] == 0.0:
+        return max(now_s, opens_s)
+    return max(now_s, float(hold.paused[FROM_S, job]))
+
+
+@inlined
+def start_of(job: int, now_s: float, run: Run, hold: Hold) -> float:
     """Return when a job with a chosen start is released; note the grams of a run on arrival."""
     asked, found, terms = hold.asked, hold.found, hold.terms
     if np.isinf(asked[rows.AT_ARRIVAL_G, job]):
@@ -231,24 +262,24 @@ def _start_s(job: int, now_s: float, run: Run, hold: Hold) -> float:
     chosen_s = slot_begin_s(now_s, run) + found[rows.PLACE, job] * run.terms.slot_s
     kept_s = np.rint(run.recorded.planned_s[job])  # written on objects in whole seconds
     start_s = _release_s(chosen_s, kept_s, terms.jitter_s[job], now_s, run.terms.slot_s)
-    start_s = max(start_s, budget_opens_s(now_s, hold))
+    start_s = max(start_s, earliest_start_s(job, now_s, budget_opens_s(now_s, hold), hold))
     start_s = _after_quiet(max(start_s, now_s), terms.quiet_begins_s, terms.quiet_ends_s)
     return float(min(start_s, asked[rows.LATEST_S, job]))
 
 
 @fast
 def _may_be_held(
-    jobs: Integers, starts_now: Integers, held_cores: float, run: Run, hold: Hold
+    jobs: Integers, starts_now: Integers, cores_held: float, run: Run, hold: Hold
 ) -> tuple[Integers, Integers]:
     """Return the order in which jobs take their part of the held share, and 1 for those that may.
 
-    All were planned before, or none: then `held_cores` are those of the others.
+    All were planned before, or none: then `cores_held` are those of the others.
     """
     saving, latest_s = hold.found[rows.SAVING][jobs], hold.asked[rows.LATEST_S][jobs]
     order = _by_worth(np.zeros(jobs.size, np.int64), saving, latest_s)
     cores = run.recorded.kept_cores[jobs]
     most_cores = np.full(jobs.size, hold.terms.held_share * run.plan.capacity.sum())
-    return order, _within_share(order, cores, most_cores, starts_now, held_cores)
+    return order, _within_share(order, cores, most_cores, starts_now, cores_held)
 
 
 @fast
@@ -265,7 +296,7 @@ def _keep_others(run: Run, hold: Hold) -> None:
 
 
 @inlined
-def _put(job: int, start_s: float, run: Run, hold: Hold) -> None:
+def put_held(job: int, start_s: float, run: Run, hold: Hold) -> None:
     """Let a held job start later."""
     hold.asked[rows.KEPT_S, job] = np.rint(start_s) - hold.terms.jitter_s[job]
     run.recorded.planned_s[job] = start_s

@@ -12,6 +12,8 @@ from greensched_simulator.engine.run import Run
 
 HELD, REPLANS, COUNTED_SLOT, PERIOD = range(4)  # of a hold's counts
 KWH, KG, KWH_NOW, KG_NOW = range(4)  # of a job's amounts
+DEADLINE_S, LONGEST_S, MARGIN_S, RESUME_S, LEAST_PAUSE_S = range(5)  # of a pause table's numbers
+PAUSES, FROM_S, RESTART_S, MOST_RESTARTS, FIRST_S = range(5)  # of a job's pauses
 
 
 class BudgetTable(NamedTuple):
@@ -20,6 +22,18 @@ class BudgetTable(NamedTuple):
     most_kwh: float  # infinity: no limit
     most_kg: float  # of CO2e
     ends_s: Floats  # [P] of the periods; the first one goes on at the scenario's begin
+
+
+class PauseTable(NamedTuple):
+    """Which jobs may be paused while they run, and how; no jobs: none."""
+
+    may_pause: Integers  # [J] 1 for one that may; [0]
+    # [5,J] deadline; what it takes on the slowest node, and the margin of that; start-up of a
+    # resumed run; its shortest pause
+    numbers: Floats
+    least_run_s: float  # before a pause
+    longest_hold_s: float
+    most_restarts: Floats  # [J] of a job that has not started; [0]
 
 
 class HoldTable(NamedTuple):
@@ -35,6 +49,7 @@ class HoldTable(NamedTuple):
     replans_s: Floats  # [R] times at which held jobs are planned again
     is_whole: Integers  # [R] 1 if all are, else those whose room is gone or that lack room
     budget: BudgetTable
+    pauses: PauseTable
 
 
 class Hold(NamedTuple):
@@ -52,18 +67,36 @@ class Hold(NamedTuple):
     # [4,0]: there is no budget
     amounts: Floats
     spent: Floats  # [2] kWh and kg of the budget's present period
+    # [5,J] how often each was paused; it is not resumed before; what a restart takes; how many are
+    # left; when it was first released, NaN before; [5,0] if none may be paused
+    paused: Floats
+    whole_s: Floats  # [J,Z] expected runtime in each zone of the whole job
 
 
 @fast
-def empty_hold(terms: HoldTable) -> Hold:
+def empty_hold(terms: HoldTable, whole_s: Floats) -> Hold:
     """Return a hold of no job."""
     jobs, counts = terms.may_wait.size, np.zeros(4, np.int64)
     counts[COUNTED_SLOT] = -1
     found, is_held = np.zeros((FOUND, jobs)), np.zeros(jobs, np.int64)
     amounts = np.zeros((4, jobs if terms.budget.ends_s.size > 0 else 0))
+    pauses = terms.pauses
+    paused = np.zeros((5, pauses.may_pause.size))
+    paused[FROM_S], paused[FIRST_S] = -np.inf, np.nan
+    if paused.shape[1] > 0:
+        paused[RESTART_S] = pauses.numbers[RESUME_S]
+        paused[MOST_RESTARTS] = pauses.most_restarts
     return Hold(
-        terms, terms.asked.copy(), found, is_held, counts, np.zeros(2), amounts, np.zeros(2)
-    )
+        terms, terms.asked.copy(), found, is_held, counts, np.zeros(2), amounts, np.zeros(2),
+        paused, whole_s.copy(),
+    )  # fmt: skip
+
+
+@inlined
+def is_pausable(job: int, hold: Hold) -> bool:
+    """Return whether a job may be paused while it runs."""
+    may = hold.terms.pauses.may_pause
+    return may.size > 0 and may[job] == 1
 
 
 @inlined

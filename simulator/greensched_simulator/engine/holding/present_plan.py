@@ -10,6 +10,7 @@ from greensched_policies.kernel.plan import slots_of
 from greensched_policies.library.functions import (
     EXPECTED,
     NO_ROOM,
+    NO_ZONE_YET,
     SEEKS_ROOM,
     STAYS_FROM_S,
     STAYS_IN,
@@ -25,6 +26,7 @@ from greensched_simulator.engine.execution.workers import (
     kept_until_of,
 )
 from greensched_simulator.engine.holding.hold import COUNTED_SLOT, Hold
+from greensched_simulator.engine.holding.slots import forget_all_segments, forget_later_segments
 from greensched_simulator.engine.run import Run
 
 _has_room = compiled(has_room)
@@ -49,6 +51,7 @@ def note_room(job: int, begin_s: float, run: Run, hold: Hold) -> None:
 def give_room_back(job: int, now_s: float, run: Run) -> None:
     """Free the room that the plan keeps for a held job; it starts now, or is planned again."""
     recorded = run.recorded
+    forget_later_segments(job, run)
     if recorded.kept_cores[job] + recorded.kept_gpus[job] > 0.0:
         zone, until_s = recorded.planned_zone[job], recorded.kept_until_s[job]
         cores, gpus = recorded.kept_cores[job], recorded.kept_gpus[job]
@@ -59,7 +62,7 @@ def give_room_back(job: int, now_s: float, run: Run) -> None:
 
 
 @fast
-def has_kept_room(job: int, begin_s: float, run: Run) -> bool:
+def has_kept_room(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
     """Return whether the plan has room for a held job that starts in the slot of `begin_s`.
 
     Its own room is kept in the plan.
@@ -67,6 +70,8 @@ def has_kept_room(job: int, begin_s: float, run: Run) -> bool:
     plan, recorded = run.plan, run.recorded
     zone = recorded.planned_zone[job]
     end_s = begin_s + run.estimates.runtime_s[job, zone]
+    if hold.asked[STAYS_IN, job] == NO_ZONE_YET:  # planned in slots: its first run segment
+        end_s = begin_s + recorded.kept_until_s[job] - recorded.kept_from_s[job]
     first, last = slots_of(begin_s, end_s, run.terms.slot_s, plan.cores.shape[1])
     last_gpus = last if recorded.kept_gpus[job] > 0.0 else first
     return bool(
@@ -86,6 +91,8 @@ def count_overdue(begin_s: float, run: Run, hold: Hold) -> None:
     ends, recorded, end_s = run.events.ends, run.recorded, begin_s + run.terms.slot_s
     for place in range(size_of(ends)):
         job = job_at(ends, place)
+        if hold.is_held[job] == 1:  # paused: it stops
+            continue
         for part in range(parts_of(job, run)):
             if kept_until_of(job, part, recorded) <= begin_s:
                 add_part(job, part, begin_s, end_s, 1.0, run)
@@ -96,6 +103,7 @@ def count_overdue(begin_s: float, run: Run, hold: Hold) -> None:
 def plan_what_runs(begin_s: float, run: Run, hold: Hold) -> None:
     """Clear the plan from a slot on, and keep room for all running jobs."""
     plan, recorded, slot_s = run.plan, run.recorded, run.terms.slot_s
+    forget_all_segments(run)
     slot = int(begin_s / slot_s)
     hold.counts[COUNTED_SLOT] = slot
     for zone in range(plan.cores.shape[0]):
@@ -108,7 +116,20 @@ def plan_what_runs(begin_s: float, run: Run, hold: Hold) -> None:
     ends = run.events.ends
     for place in range(size_of(ends)):
         job = job_at(ends, place)
+        if hold.is_held[job] == 1:
+            continue
         for part in range(parts_of(job, run)):
             until_s = max(kept_until_of(job, part, recorded), begin_s + slot_s)
             keep_until(job, part, until_s, recorded)
             add_part(job, part, begin_s, until_s, 1.0, run)
+
+
+@fast
+def held_cores(run: Run, hold: Hold) -> float:
+    """Return the cores that held jobs request together."""
+    starts, cores = run.events.starts, 0.0
+    for place in range(size_of(starts)):
+        job = job_at(starts, place)
+        if job < hold.is_held.size and hold.is_held[job] == 1:
+            cores += run.recorded.kept_cores[job]
+    return cores

@@ -15,7 +15,7 @@ from greensched_policies.costs.cost import CORE_SPEED, GPU_IDLE_W, GPU_PEAK_W, F
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.engine.state.cluster import ClusterState
 
-# Rows of the table, [11,J].
+# Rows of the table, [12,J].
 LEFT_S, SINCE_S = 0, 1  # work left, and the time for which it holds
 WORK_S = 2  # work left at the run segment's begin, without startup
 PAUSE_AT_S = 3  # next planned suspension; infinity: none
@@ -25,7 +25,8 @@ RESUME_AT_S = 6  # planned time of that
 RESTARTS = 7  # number of suspensions
 FULL_SPEED, SPEED = 8, 9  # of its slowest worker: without power caps, and now
 WANTED = 10  # workers that an elastic job should have from its next start on
-ROWS = 11
+KNOWN_S = 11  # work of its estimate that is done, as known at its last pause by a GreenPolicy
+ROWS = 12
 
 # Rows of the cluster's table of caps, [4,N]. CPU is the share of the highest frequency at which the
 # CPUs run, and GPU the cap of the GPUs. CHANGED + CPU and CHANGED + GPU are 1 where the domain's

@@ -53,7 +53,8 @@ def nothing_recorded(
     count, is_capped = jobs.arrival_s.size, cluster.cap.shape[1] > 0
     most_workers = np.where(jobs.scaling > 0.0, float(terms.scaling.shape[1]), jobs.workers)
     others = np.maximum(most_workers - 1.0, 0.0)
-    is_tracked = is_capped or terms.may_suspend or jobs.workers.max() > 1.0 or nodes_fail
+    may_stop = terms.may_suspend or terms.may_pause
+    is_tracked = is_capped or may_stop or jobs.workers.max() > 1.0 or nodes_fail
     first = np.zeros(count, np.int64)
     first[1:] = np.cumsum(others)[:-1].astype(np.int64)
     return Recorded(

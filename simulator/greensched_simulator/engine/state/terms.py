@@ -22,6 +22,7 @@ class RunConfig(NamedTuple):
     may_reject: bool = False  # whether the `when` rule may return infinite costs
     may_suspend: bool = False  # whether the `pause` rule may suspend jobs
     may_hold: bool = False  # whether a GreenPolicy holds jobs, so that the plan is the operator's
+    may_pause: bool = False  # whether a GreenPolicy may also pause jobs
     asks_how_fast: bool = False  # whether an agent chooses the power caps of nodes
     caps_package_power: bool = False  # CPU caps limit watts of packages, else frequency
     scaling: Floats = NO_SCALING  # speed by workers; NO_SCALING if the policy does not scale jobs

@@ -48,7 +48,10 @@ def drawn(seed: int, policy: GreenPolicy, until_midnight_s: float) -> World:
             forecast_price_per_mwh=np.rint(grids.forecast_price_per_mwh),
         ),
         nodes=nodes._replace(cpu_capacity=cores, speed=speed),
-        jobs=jobs._replace(estimate_s=np.rint(jobs.estimate_s)),
+        jobs=jobs._replace(
+            estimate_s=np.rint(jobs.estimate_s),
+            gpu_ratio=np.full(jobs.gpus.size, world.gpu_ratio),
+        ),
         green_policy=policy,
         start_s=MIDNIGHT_S - until_midnight_s,
     )
