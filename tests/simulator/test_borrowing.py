@@ -24,7 +24,7 @@ from greensched_simulator.environments.fast_bill import Taken
 # What they may return; of a job's or a node's columns, those are numbers.
 TUPLES = (
     tuple[int, int], tuple[float, int], tuple[float, float], tuple[float, float, float],
-    tuple[float, float, float, float],
+    tuple[float, float, float, float], tuple[np.uint64, int],
 )  # fmt: skip
 NUMBERS = (
     WorkloadColumns, NodeColumns, SleepColumns, TransferColumns,

@@ -15,7 +15,7 @@ from greensched_policies.kernel.seeing_nodes import are_within
 from greensched_policies.kernel.words import (
     BYTES,
     before_first,
-    bytes_of,
+    bytes_in,
     quotes_in,
     unplain_in,
     up_to_first,
@@ -130,7 +130,7 @@ def _hashed(text: _Bytes, at: int, end: int, factor: Any) -> tuple[np.uint64, in
         word = word_at(text, at)
         ended, unplain = quotes_in(word), unplain_in(word)
     own = before_first(ended)
-    at += bytes_of(own)
+    at += bytes_in(own)
     if at >= end or unplain & own != _FREE:
         return hashed, _NOWHERE
     return _with_word(hashed, word & own, factor), at

@@ -35,13 +35,13 @@ word_at: Any = intrinsic(_load)  # (text, at): the word that begins there; it mu
 
 
 @inlined
-def quotes_in(word: Any) -> Any:
+def quotes_in(word: np.uint64) -> np.uint64:
     """Return which bytes are quotes."""
     return _zeros_in(word ^ _QUOTES)
 
 
 @inlined
-def unplain_in(word: Any) -> Any:
+def unplain_in(word: np.uint64) -> np.uint64:
     """Return which bytes are a backslash, or none that ASCII prints."""
     controls = (word - _BLANKS) & ~word & _HIGHS
     others = _zeros_in(word ^ _BACKSLASHES) | _zeros_in(word ^ _DELETES)
@@ -49,24 +49,24 @@ def unplain_in(word: Any) -> Any:
 
 
 @inlined
-def before_first(found: Any) -> Any:
+def before_first(found: np.uint64) -> np.uint64:
     """Return a mask of the bytes before the first one that a test found; it found one."""
     return ((found & (~found + _ONE)) >> _SEVEN) - _ONE
 
 
 @inlined
-def up_to_first(found: Any) -> Any:
+def up_to_first(found: np.uint64) -> np.uint64:
     """Return a mask of the bytes up to the first one that a test found; it found one."""
     return ((found & (~found + _ONE)) << _ONE) - _ONE
 
 
 @inlined
-def bytes_of(mask: Any) -> int:
+def bytes_in(mask: np.uint64) -> int:
     """Return how many bytes a mask has, up to seven."""
     count: Any = np.int64(((mask & _ONES) * _ONES) >> _LAST_BYTE)
     return int(count)
 
 
 @inlined
-def _zeros_in(word: Any) -> Any:
+def _zeros_in(word: np.uint64) -> np.uint64:
     return (word - _ONES) & ~word & _HIGHS
