@@ -173,7 +173,7 @@ def _judged(
     """Return the choice, or another one if it saves or changes too little."""
     count, runtime_s = chosen.size, work.runtime_s[zone]
     cost, is_running = seen.cost[zone, :count], work.running_in != NOT_RUNNING
-    now, why, has_least = _at_once(count, runtime_s, work, slot_s), PLANNED, True
+    now, why = _at_once(count, runtime_s, work, slot_s), PLANNED
     has_least = not np.isnan(work.least_saving)
     if has_least and not np.isnan(work.kept) and not is_running:
         chosen, why = _kept(cost, chosen, total, runtime_s, work, slot_s)

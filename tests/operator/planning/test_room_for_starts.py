@@ -133,6 +133,16 @@ def test_the_pods_of_a_kueue_workload_are_those_of_its_job() -> None:
     assert queue.without({"its-job"}) == ()
 
 
+def test_released_work_keeps_the_room_of_its_next_run_segment_only() -> None:
+    one, queue = planned(waiting(), situation(FULL_FOR_2_H)), QueuedWorks()
+    queue.put(
+        replace(
+            one, run_segments=((BEGIN_S, BEGIN_S + 60.0), (BEGIN_S + HOUR_S, BEGIN_S + 2 * HOUR_S))
+        )
+    )
+    assert [each.run_segments for each in queue.without(())] == [()]
+
+
 def test_queued_work_is_planned_anew_in_the_order_of_its_releases() -> None:
     plans = tuple(planned(waiting(f"job-{place}"), situation()) for place in range(16))
     sized = [replace(one, waiting=replace(one.waiting, work=replace(one.waiting.work,

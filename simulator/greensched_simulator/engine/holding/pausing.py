@@ -102,12 +102,9 @@ def _candidates(now_s: float, run: Run, hold: Hold) -> Integers:
         if last_s >= now_s + policy.numbers[LEAST_PAUSE_S, job] and _can_stop(job, now_s, run):
             found[count], latest_s[count] = job, last_s
             count += 1
-    jobs = np.sort(found[:count])
-    for place in range(count):
-        latest_s[place] = _latest_resume_s(
-            jobs[place], _done_s(jobs[place], now_s, run, hold), now_s, run, hold
-        )
-    return jobs[np.argsort(latest_s[:count], kind="mergesort")]
+    by_number = np.argsort(found[:count], kind="mergesort")
+    order = np.argsort(latest_s[by_number], kind="mergesort")
+    return found[by_number][order]
 
 
 @fast
