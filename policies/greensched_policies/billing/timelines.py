@@ -78,6 +78,7 @@ class Caps(NamedTuple):
     gpu_cap: Floats  # share of each GPU's highest watt limit
 
 
+_MOST_SHORT = np.iinfo(np.uint16).max
 NO_CAPS = Caps(np.zeros(0, np.int64), *(np.zeros(0),) * 3)
 NO_SLEEPS = Sleeps(np.zeros(0, np.int64), *(np.zeros(0),) * 5)
 
@@ -169,9 +170,12 @@ def timelines_of(
 
 
 def _in_order(kept: Places, *keys: Floats | Integers) -> Places:
-    """Return places sorted by keys; places with equal first and second keys are rare."""
-    first, second = keys[0][kept], keys[1][kept]
-    order = kept[np.lexsort((second, first))]
+    """Return places sorted by keys, the first whole; equal first and second keys are rare."""
+    order = kept[np.argsort(keys[1][kept], kind="stable")]
+    # numpy sorts integers of 16 bits in linear time.
+    is_short = keys[0].size > 0 and keys[0].max() <= _MOST_SHORT
+    first = keys[0][order].astype(np.uint16 if is_short else np.int64)
+    order = order[np.argsort(first, kind="stable")]
     agree = np.flatnonzero((np.diff(keys[0][order]) == 0) & (np.diff(keys[1][order]) == 0))
     tied = np.union1d(agree, agree + 1)
     still = order[tied]
