@@ -76,17 +76,16 @@ def in_parts(table: GridTable, part_s: float) -> GridTable:
         if length_s % part_s == 0.0:
             parts[begin:end], per_step[zone] = int(length_s / part_s), 1.0 / part_s
     first = np.concatenate([[0], np.cumsum(parts)])
-    step = np.repeat(np.arange(table.times_s.size), parts)
-    part = np.arange(step.size) - first[step]
+    part = np.arange(first[-1]) - np.repeat(first[:-1], parts)
     return GridTable(
         starts=first[table.starts],
         per_step=per_step,
-        times_s=table.times_s[step] + part * part_s,
-        since_s=table.since_s[step],
-        values=table.values.take(step, axis=1),
-        sums=table.sums.take(step, axis=1),
-        gaps_s=table.gaps_s.take(step, axis=1),
-        factors=table.factors.take(step, axis=1),
-        offsets=table.offsets.take(step, axis=1),
+        times_s=np.repeat(table.times_s, parts) + part * part_s,
+        since_s=np.repeat(table.since_s, parts),
+        values=np.repeat(table.values, parts, axis=1),
+        sums=np.repeat(table.sums, parts, axis=1),
+        gaps_s=np.repeat(table.gaps_s, parts, axis=1),
+        factors=np.repeat(table.factors, parts, axis=1),
+        offsets=np.repeat(table.offsets, parts, axis=1),
         known_until_s=table.known_until_s,
     )
