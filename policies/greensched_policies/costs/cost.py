@@ -173,6 +173,12 @@ def utilisation_after(nodes: NodeColumns, cpu_cores: Floats, model: CostModel) -
     return np.minimum(after, 1.0)
 
 
+def watts_before(nodes: NodeColumns, model: CostModel) -> Floats:
+    """Return the watts of each candidate's CPU part without the workload, idle watts included."""
+    before = np.minimum(np.maximum(nodes.cpu_before, 0.0), 1.0)
+    return watts_at(model.curve_watts, curve_starts(nodes.curve_class), before)
+
+
 def placement_cost(
     nodes: NodeColumns, workload: WorkloadColumns, zones: ZoneColumns, model: CostModel
 ) -> PlacementCost:
@@ -183,11 +189,21 @@ def placement_cost(
     energy = power · runtime / speed; carbon and money are energy times the zone's means.
     A candidate without carbon or price data has NaN there and finite watts and joules.
     """
+    return cost_above(watts_before(nodes, model), nodes, workload, zones, model)
+
+
+def cost_above(
+    before_w: Floats,
+    nodes: NodeColumns,
+    workload: WorkloadColumns,
+    zones: ZoneColumns,
+    model: CostModel,
+) -> PlacementCost:
+    """Return the `placement_cost` of candidates whose `watts_before` are known, [B,N]."""
     starts = curve_starts(nodes.curve_class)
-    before = np.minimum(np.maximum(nodes.cpu_before, 0.0), 1.0)
     after = utilisation_after(nodes, workload.cpu_cores, model)
     power = watts_at(model.curve_watts, starts, after)
-    power -= watts_at(model.curve_watts, starts, before)
+    power -= before_w
     gpu = nodes.gpu_peak_w - nodes.gpu_idle_w
     gpu *= workload.gpus * model.gpu_ratio
     power += gpu

@@ -20,6 +20,7 @@ from greensched_policies.library.functions import MOST_STARTS
 from greensched_policies.library.grid_table import GridTable
 
 NO_TRANSFER = np.zeros((2, 0))  # of data to any zone
+_NOTHING = (np.inf, -np.inf)  # the least and the greatest of no values
 _LEAST_CAPACITY = 1e-9  # a zone that lost its capacity counts as full, without dividing by zero
 # What is seen of each zone and start, in the order of SlotColumns: carbon at the start and over the
 # run, price at the start and over the run, their weighted sum over the run, and the load. Then, not
@@ -353,7 +354,21 @@ def _spread(weighted: Floats, busiest: Floats) -> float:
         is_over |= busiest[place] > FULL
     if not is_over:
         return 0.0
-    least, most = np.inf, -np.inf
-    for place in range(weighted.size):
-        least, most = min(least, weighted[place]), max(most, weighted[place])
-    return most - least
+    # Four at a time: comparisons that do not wait for each other run in parallel.
+    ones, twos, threes, fours = _NOTHING, _NOTHING, _NOTHING, _NOTHING
+    whole = weighted.size - weighted.size % 4
+    for place in range(0, whole, 4):
+        ones = _widened(ones, weighted[place])
+        twos = _widened(twos, weighted[place + 1])
+        threes = _widened(threes, weighted[place + 2])
+        fours = _widened(fours, weighted[place + 3])
+    for place in range(whole, weighted.size):
+        ones = _widened(ones, weighted[place])
+    least = min(min(ones[0], twos[0]), min(threes[0], fours[0]))
+    return max(max(ones[1], twos[1]), max(threes[1], fours[1])) - least
+
+
+@inlined
+def _widened(between: tuple[float, float], value: float) -> tuple[float, float]:
+    """Return the least and the greatest value, this one included."""
+    return min(between[0], value), max(between[1], value)

@@ -69,14 +69,22 @@ def _relative(energy: Floats, zone: int, mean_j: float) -> float:
 
 @inlined
 def _mean_magnitude(values: Floats, factors: Floats) -> float:
-    """Return the mean magnitude of products; four sums let additions run in parallel."""
-    one, two, three, four = 0.0, 0.0, 0.0, 0.0
-    whole = values.size - values.size % 4
-    for place in range(0, whole, 4):
-        one += abs(values[place]) * factors[place]
-        two += abs(values[place + 1]) * factors[place + 1]
-        three += abs(values[place + 2]) * factors[place + 2]
-        four += abs(values[place + 3]) * factors[place + 3]
+    """Return the mean magnitude of products; eight sums let additions run in parallel."""
+    sums = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    whole = values.size - values.size % 8
+    for place in range(0, whole, 8):
+        sums = (
+            sums[0] + abs(values[place]) * factors[place],
+            sums[1] + abs(values[place + 1]) * factors[place + 1],
+            sums[2] + abs(values[place + 2]) * factors[place + 2],
+            sums[3] + abs(values[place + 3]) * factors[place + 3],
+            sums[4] + abs(values[place + 4]) * factors[place + 4],
+            sums[5] + abs(values[place + 5]) * factors[place + 5],
+            sums[6] + abs(values[place + 6]) * factors[place + 6],
+            sums[7] + abs(values[place + 7]) * factors[place + 7],
+        )
+    rest = 0.0
     for place in range(whole, values.size):
-        one += abs(values[place]) * factors[place]
-    return (one + two + three + four) / values.size
+        rest += abs(values[place]) * factors[place]
+    one, two = sums[0] + sums[1] + sums[2] + sums[3], sums[4] + sums[5] + sums[6] + sums[7]
+    return (one + two + rest) / values.size

@@ -11,7 +11,9 @@ from numba.experimental import structref
 
 from greensched_policies.compiling.compiled import fast, inlined
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_policies.kernel.plan import Plan
+from greensched_policies.kernel.plan import Plan, is_kept
+from greensched_policies.kernel.starts import most_slots
+from greensched_policies.library.functions import MOST_STARTS
 from greensched_policies.library.grid_table import GridTable
 from greensched_simulator.arrays.heaps import Heap, earliest_s, empty_heap
 from greensched_simulator.arrays.jobs import JobArrays
@@ -27,6 +29,12 @@ from greensched_simulator.engine.state.autoscaler import (
 from greensched_simulator.engine.state.choices import NOWHERE, RuleSet
 from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.job_estimates import JobEstimates
+from greensched_simulator.engine.state.memory import (
+    NodesMemory,
+    StartsMemory,
+    nodes_memory,
+    starts_memory,
+)
 from greensched_simulator.engine.state.recorded import Recorded
 from greensched_simulator.engine.state.refused import nothing_refused
 from greensched_simulator.engine.state.terms import RunConfig
@@ -140,6 +148,8 @@ class Run(NamedTuple):
     autoscaler: NodeAutoscaler
     off: OffSpans
     is_plain: bool  # whether jobs only arrive, start where there is room and end
+    nodes_memory: NodesMemory
+    starts_memory: StartsMemory  # empty if no decision reads the plan
 
 
 @structref.register
@@ -166,6 +176,8 @@ def run_of(given: Given, recorded: Recorded, rules: RuleSet) -> Any:
     count, precedence, outages = given.jobs.arrival_s.size, given.precedence, given.outages
     autoscaler, off = new_autoscaler(given.autoscaled), [(0, 0.0, 0.0) for _ in range(0)]
     turn_off_beyond_min(autoscaler, given.cluster, off)
+    zones, slot_s = given.grid.per_step.size, given.terms.slot_s
+    starts = MOST_STARTS if is_kept(given.plan) else 0
     return RunStructure(
         given.jobs, precedence, given.estimates, given.cluster, given.grid, given.plan,
         given.terms, given.steps_s, outages, rules, recorded,
@@ -174,7 +186,8 @@ def run_of(given: Given, recorded: Recorded, rules: RuleSet) -> Any:
         [(0.0, 0, 1.0, 1.0) for _ in range(0)], [(0, 0.0, 0.0) for _ in range(0)],
         precedence.parents.copy(),
         np.zeros(outages.node.max() + 1 if outages.node.size else 0, np.int64),
-        autoscaler, off, is_plain(given),
+        autoscaler, off, is_plain(given), nodes_memory(zones, given.cluster.zone.size),
+        starts_memory(zones, starts, most_slots(given.estimates.runtime_s.ravel(), slot_s)),
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from greensched_policies.encoding.slot_observation import ComingDay, encode_when
 from greensched_policies.encoding.timing import Timing
 from greensched_policies.kernel.grid_means import means_over
 from greensched_policies.kernel.seeing_nodes import NodesShown, Scratch, Singles
+from greensched_policies.kernel.starts import most_slots
 from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 from greensched_simulator.engine.execution.power_caps import (
     dearness_of,
@@ -25,6 +26,7 @@ from greensched_simulator.engine.execution.power_caps import (
 from greensched_simulator.engine.execution.workers import new_worker, workload_columns_of
 from greensched_simulator.engine.queue.deciding import unstarted_job_of
 from greensched_simulator.engine.state.choices import see_candidates
+from greensched_simulator.engine.state.memory import starts_memory
 from greensched_simulator.engine.state.observing import timing_at
 from greensched_simulator.engine.state.starts import slot_columns
 from greensched_simulator.environments.episode_parts import Bits, Shown
@@ -46,7 +48,8 @@ def observe_nodes(episode: Any, job: int, now_s: float, count: int, scratch: Scr
 def observe_starts(episode: Any, job: int, now_s: float, count: int) -> None:
     """Show the next `count` starts of a job."""
     run, work = episode.run, unstarted_job_of(job, now_s, episode.run)
-    columns, zone = slot_columns(run.grid, run.plan, run.terms, work, count)
+    memory = starts_memory(work.runtime_s.size, count, most_slots(work.runtime_s, run.terms.slot_s))
+    columns, zone = slot_columns(run.grid, run.plan, run.terms, work, count, memory)
     table = episode.starts.columns
     table[0, :count], table[1, :count] = columns.wait_s[0], columns.runtime_s[0]
     table[2, :count], table[3, :count] = columns.carbon_at_start[0], columns.carbon_over_run[0]

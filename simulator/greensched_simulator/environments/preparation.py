@@ -157,7 +157,7 @@ def new_parts(ready: Prepared, shown: Shown) -> Parts:
     shown.asked[:] = OVER, NOWHERE, 0, NOWHERE, 0, NOWHERE, NOWHERE, NOWHERE
     shown.reward[:] = 0.0
     cluster = idle_cluster(
-        world.nodes, ready.node_table, jobs.gpus, ready.sleep.copy(),
+        world.nodes, ready.node_table, jobs.gpus, ready.sleep.copy(), world.curve_watts,
         capped=ready.is_capped, only_node_0=ready.policy.placing.only_node_0,
     )  # fmt: skip
     return Parts(

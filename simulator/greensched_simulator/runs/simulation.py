@@ -107,8 +107,9 @@ def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -
     only_node_0 = policy.placing.only_node_0
     table = node_table(world.nodes)
     cluster = idle_cluster(
-        world.nodes, table, world.jobs.gpus, sleep, capped=capped, only_node_0=only_node_0
-    )
+        world.nodes, table, world.jobs.gpus, sleep, world.curve_watts,
+        capped=capped, only_node_0=only_node_0,
+    )  # fmt: skip
     estimates = estimates_in(world, sleep)
     order, ahead = QUEUES[policy.queue].order, looks_ahead(world, policy)
     green, plan = green_policy_of(world, policy), empty_plan(world, is_looked_at=ahead)

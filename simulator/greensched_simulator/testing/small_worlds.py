@@ -13,7 +13,14 @@ import numpy.typing as npt
 from greensched_policies.billing.supply import Battery
 from greensched_policies.billing.timelines import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_policies.costs.capping import cpu_speed, gpu_speed
-from greensched_policies.costs.cost import Floats, Integers, NodeColumns, curve_table
+from greensched_policies.costs.cost import (
+    CostModel,
+    Floats,
+    Integers,
+    NodeColumns,
+    curve_table,
+    watts_before,
+)
 from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.encoding.weights import Weights
 from greensched_simulator.arrays.jobs import JobArrays
@@ -317,7 +324,7 @@ def _columns(usual: Fields, rows: Sequence[Fields]) -> dict[str, Floats]:
     }
 
 
-def cluster_as(nodes: NodeColumns, zone: Integers) -> ClusterState:
+def cluster_as(nodes: NodeColumns, zone: Integers, model: CostModel) -> ClusterState:
     """Return the engine's cluster with nodes in the given state, each column [1,N]."""
     now = NodeColumns(*(column[0] for column in nodes))
     count = zone.size
@@ -331,6 +338,7 @@ def cluster_as(nodes: NodeColumns, zone: Integers) -> ClusterState:
         gpu_free=now.gpu_free.copy(),
         gpu_shares=np.empty((count, 0)),
         busy=now.cpu_before.copy(),
+        busy_w=watts_before(now, model),
         pods=1 - now.is_empty.astype(np.int64),
         next_node=np.zeros(1, np.int64),
         found=np.empty(count, np.int64),

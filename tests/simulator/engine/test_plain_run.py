@@ -38,8 +38,9 @@ def recorded(world: World, name: str, steps_s: Floats, plan: Plan | None = None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         cluster = idle_cluster(
-            world.nodes, node_table(world.nodes), world.jobs.gpus, sleep, only_node_0=only_node_0
-        )
+            world.nodes, node_table(world.nodes), world.jobs.gpus, sleep, world.curve_watts,
+            only_node_0=only_node_0,
+        )  # fmt: skip
         begins = Given(
             planned_jobs(world, estimates), world.precedence, estimates, cluster,
             forecast_of(world, in_slots=True), plan, run_config_of(world, policy), steps_s,

@@ -51,7 +51,9 @@ def test_what_is_rejected_holds_up_nobody(queue: str) -> None:
 def test_nothing_is_kept_in_the_plan_for_what_is_rejected() -> None:
     world = make_world([{"cpu_cores": 3.0}, {"cpu_cores": 5.0, "runtime_s": 9 * HOUR}])
     plan = Plan(np.zeros((1, 96)), np.array([10.0]))
-    cluster = idle_cluster(world.nodes, node_table(world.nodes), world.jobs.gpus, np.empty((6, 0)))
+    cluster = idle_cluster(
+        world.nodes, node_table(world.nodes), world.jobs.gpus, np.empty((6, 0)), world.curve_watts
+    )
     grids = world.grids
     forecast = grid_table(grids.starts, grids.times_s, grids.carbon_g_per_kwh, grids.price_per_mwh)
     terms = RunConfig(0, SLOT_S, 1, world.weights, cost_model(world), may_reject=True)

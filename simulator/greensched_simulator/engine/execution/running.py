@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from greensched_policies.compiling.compiled import borrowing, inlined
+from greensched_policies.compiling.compiled import borrowing, compiled, inlined
 from greensched_policies.costs.cost import (
     CORE_SPEED,
     CPU_CAPACITY,
     GPU_CAPACITY,
     MEMORY_CAPACITY,
     Floats,
+    watts_before,
 )
 from greensched_policies.kernel.plan import is_kept, keep, keep_more
 from greensched_simulator.arrays.heaps import push
@@ -26,7 +27,7 @@ from greensched_simulator.engine.execution.workers import (
     workers_of,
 )
 from greensched_simulator.engine.run import Run
-from greensched_simulator.engine.state.cluster import ClusterState, is_empty
+from greensched_simulator.engine.state.cluster import ClusterState, columns_of, is_empty
 from greensched_simulator.engine.state.gpu_shares import give_gpus, take_gpus
 from greensched_simulator.engine.state.power_states import awake_from_s, fall_empty, wake
 from greensched_simulator.engine.state.progress import (
@@ -47,6 +48,8 @@ from greensched_simulator.engine.state.progress import (
 from greensched_simulator.engine.state.progress import end_s as end_s_of
 from greensched_simulator.engine.state.recorded import GPUS
 from greensched_simulator.engine.state.terms import RunConfig
+
+_watts_before = compiled(watts_before, inlined)
 
 
 @borrowing
@@ -268,7 +271,8 @@ def _note_placing(job: int, busy_before: float, placings: Floats) -> None:
 
 @borrowing
 def refresh(node: int, cluster: ClusterState, terms: RunConfig) -> None:
-    """Update the utilisation that decisions see from the free cores."""
+    """Update the utilisation and the watts that decisions see from the free cores."""
     capacity = cluster.nodes[CPU_CAPACITY, node]
     busy = (capacity - cluster.cpu_free[node]) * terms.model.utilisation_ratio / capacity
     cluster.busy[node] = min(max(busy, 0.0), 1.0)
+    cluster.busy_w[node] = _watts_before(columns_of(cluster, node), terms.model)

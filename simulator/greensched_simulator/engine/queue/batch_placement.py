@@ -94,7 +94,9 @@ def place_together(now_s: float, waiting: Integers, run: Run) -> None:
             job = batch[place]
             rows = cluster.found[: look_for_room(job, jobs, cluster, nodes)]
             worker = new_worker(job, now_s, run)
-            scores = score_nodes(cluster, rows, run.grid, run.terms, run.rules, worker)
+            scores = score_nodes(
+                cluster, rows, run.grid, run.terms, run.rules, worker, run.nodes_memory
+            )
             for candidate in range(rows.size):
                 cost[place, rows[candidate]] = scores[candidate]
         price_waiting(cost, nodes)

@@ -38,7 +38,9 @@ def plan_start(job: int, now_s: float, run: Run) -> float:
         return now_s
     estimates = run.estimates
     work, latest_s = unstarted_job_of(job, now_s, run), estimates.latest_start_s[job]
-    chosen = choose_start(run.grid, run.plan, run.terms, run.rules, work, latest_s)
+    chosen = choose_start(
+        run.grid, run.plan, run.terms, run.rules, work, latest_s, run.starts_memory
+    )
     if chosen.zone == NOWHERE:
         return np.nan
     keep_start(job, chosen, run)

@@ -4,11 +4,12 @@ Ousterhout, "Scheduling Techniques for Concurrent Systems", ICDCS 1982. In Kuber
 coscheduling plugin provide it.
 """
 
-from greensched_policies.compiling.compiled import borrowing, fast
+from greensched_policies.compiling.compiled import borrowing, fast, inlined
 from greensched_simulator.engine.execution.running import give_room, start, take_room
 from greensched_simulator.engine.execution.workers import new_worker, scales, workers_of
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.choices import NOWHERE, choose_node
+from greensched_simulator.engine.state.observing import NewWorker
 from greensched_simulator.engine.state.progress import WANTED
 from greensched_simulator.engine.state.recorded import NODE
 
@@ -33,12 +34,18 @@ def place_all(job: int, now_s: float, run: Run) -> int:
     recorded, may_scale = run.recorded, scales(job, run.jobs, run.terms)
     if may_scale:
         recorded.workers[job] = int(recorded.progress[WANTED, job])
-    first = choose_node(run.cluster, run.grid, run.terms, run.rules, new_worker(job, now_s, run))
+    first = best_node_for(new_worker(job, now_s, run), run)
     if first == NOWHERE and may_scale:
         recorded.workers[job] = 1
     if first == NOWHERE or workers_of(job, recorded) == 1:
         return first
     return _place_others(job, first, now_s, run)
+
+
+@inlined
+def best_node_for(worker: NewWorker, run: Run) -> int:
+    """Return the best node with room for a worker, NOWHERE if there is none."""
+    return choose_node(run.cluster, run.grid, run.terms, run.rules, worker, run.nodes_memory)
 
 
 @fast
@@ -48,7 +55,7 @@ def _place_others(job: int, first: int, now_s: float, run: Run) -> int:
     others = recorded.others[NODE, recorded.first_other[job] :]
     gpus = [take_room(job, first, run)]
     while len(gpus) < workers_of(job, recorded):
-        node = choose_node(run.cluster, run.grid, run.terms, run.rules, worker)
+        node = best_node_for(worker, run)
         if node == NOWHERE:
             break
         others[len(gpus) - 1] = node

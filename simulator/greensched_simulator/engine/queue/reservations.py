@@ -63,7 +63,8 @@ def admitted(job: int, now_s: float, reserved: Reservation, run: Run) -> int:
         if count <= 0:
             return HELD_BACK if count == HELD_BACK else NOWHERE
         cluster, worker = run.cluster, new_worker(job, now_s, run)
-        return best_of(cluster, cluster.found[:count], run.grid, terms, run.rules, worker)
+        rows, memory = cluster.found[:count], run.nodes_memory
+        return best_of(cluster, rows, run.grid, terms, run.rules, worker, memory)
     node = place_all(job, now_s, run)
     if node == NOWHERE or reserved.node == NOWHERE:
         return node

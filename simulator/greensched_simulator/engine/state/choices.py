@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from greensched_policies.compiling.compiled import TRIED, borrowing, callee, compiled, fast, inlined
 from greensched_policies.costs.capping import CapColumns
@@ -21,7 +22,7 @@ from greensched_policies.encoding.observation import (
 from greensched_policies.encoding.queue_columns import QueueColumns
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.zone_preference import prefer_zone
-from greensched_policies.kernel.seeing_nodes import NodesShown, Scratch, Singles, empty_scratch
+from greensched_policies.kernel.seeing_nodes import NodesShown, Scratch, Singles
 from greensched_policies.library.grid_table import GridTable
 from greensched_policies.rules.catalogue import (
     BAD_WHEN_RULES,
@@ -33,6 +34,7 @@ from greensched_policies.rules.catalogue import (
 )
 from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.gpu_shares import have_room
+from greensched_simulator.engine.state.memory import NodesMemory
 from greensched_simulator.engine.state.observing import (
     NewWorker,
     fill_zone_days,
@@ -146,12 +148,20 @@ def fits(
     )
     has_gpus = gpus <= cluster.gpu_free[node] + _EPSILON
     # Evaluates all: short-circuit branches mispredict, and are slower if every other node is full.
-    return (has_cores & has_memory & has_gpus) and have_room(cluster.gpu_shares, node, gpus)
+    has_all = has_cores & has_memory & has_gpus
+    if gpus == 0.0 or cluster.gpu_shares.shape[1] == 0:
+        return has_all
+    return has_all and have_room(cluster.gpu_shares, node, gpus)
 
 
 @borrowing
 def choose_node(
-    cluster: ClusterState, grid: GridTable, terms: RunConfig, rules: RuleSet, worker: NewWorker
+    cluster: ClusterState,
+    grid: GridTable,
+    terms: RunConfig,
+    rules: RuleSet,
+    worker: NewWorker,
+    memory: NodesMemory,
 ) -> int:
     """Return the best node with room by the `where` rule, -1 if there is none."""
     asked = worker.workload
@@ -165,7 +175,7 @@ def choose_node(
     )
     if count == 0:
         return -1
-    return best_of(cluster, cluster.found[:count], grid, terms, rules, worker)
+    return best_of(cluster, cluster.found[:count], grid, terms, rules, worker, memory)
 
 
 @fast
@@ -176,9 +186,10 @@ def best_of(
     terms: RunConfig,
     rules: RuleSet,
     worker: NewWorker,
+    memory: NodesMemory,
 ) -> int:
     """Return the one of `rows` with the least cost by the `where` rule."""
-    return int(rows[np.argmin(score_nodes(cluster, rows, grid, terms, rules, worker))])
+    return int(rows[np.argmin(score_nodes(cluster, rows, grid, terms, rules, worker, memory))])
 
 
 @fast
@@ -189,14 +200,17 @@ def score_nodes(
     terms: RunConfig,
     rules: RuleSet,
     worker: NewWorker,
+    memory: NodesMemory,
 ) -> Singles:
     """Return each row's relative cost by the `where` rule, [N], as the extender does."""
-    features = np.empty((1, len(NODE_FEATURES), rows.size), np.float32)
-    context = np.empty((1, len(CONTEXT_FEATURES)), np.float32)
-    scratch = empty_scratch(grid.per_step.size, rows.size)
-    shown = NodesShown(features, context, terms.sees_room, False)
-    see_candidates(cluster, rows, grid, terms, worker, scratch, shown)
-    cost = rules.where[0](features.transpose((0, 2, 1)), context)[0]
+    kinds = len(NODE_FEATURES)
+    features = memory.features[: kinds * rows.size].reshape((1, kinds, rows.size))
+    shown = NodesShown(features, memory.context, terms.sees_room, False)
+    see_candidates(cluster, rows, grid, terms, worker, memory.scratch, shown)
+    # Transposed; numba's `transpose` makes three arrays.
+    strides = (features.strides[0], features.strides[2], features.strides[1])
+    nodes_seen = as_strided(features, (1, rows.size, kinds), strides)
+    cost = rules.where[0](nodes_seen, memory.context)[0]
     if worker.planned_zone == NOWHERE:
         return cost
     return _prefer_zone(cost, cluster.zone[rows] == worker.planned_zone)

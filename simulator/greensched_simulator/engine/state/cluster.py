@@ -9,6 +9,7 @@ from greensched_policies.costs.cost import (
     CORE_SPEED,
     CPU_CAPACITY,
     CURVE_CLASS,
+    CURVE_POINTS,
     GPU_CAPACITY,
     GPU_IDLE_W,
     GPU_PEAK_W,
@@ -37,6 +38,7 @@ class ClusterState(NamedTuple):
         Floats  # [N,B] free part of each GPU; [N,0] if all jobs ask for whole ones: `gpu_shares`
     )
     busy: Floats  # [N] utilisation of the cores, 0..1
+    busy_w: Floats  # [N] watts of the CPU part at that utilisation
     pods: Integers  # [N] jobs that run there
     next_node: Integers  # [1] where the next search begins
     found: Integers  # [N] room for the search
@@ -60,7 +62,7 @@ def with_own_room(cluster: ClusterState) -> ClusterState:
     return ClusterState(
         cluster.nodes, cluster.zone, cluster.sleep, cluster.cap, cluster.cpu_free.copy(),
         cluster.memory_free.copy(), cluster.gpu_free.copy(), cluster.gpu_shares.copy(),
-        cluster.busy, cluster.pods, cluster.next_node, cluster.found,
+        cluster.busy, cluster.busy_w, cluster.pods, cluster.next_node, cluster.found,
     )  # fmt: skip
 
 
@@ -95,6 +97,7 @@ def idle_cluster(
     table: Floats,
     gpus: Floats,
     sleep: Floats,
+    curve_watts: Floats,
     *,
     capped: bool = False,
     only_node_0: bool = False,
@@ -118,6 +121,7 @@ def idle_cluster(
         gpu_free=nodes.gpu_capacity.copy(),
         gpu_shares=_free_gpus(nodes) if jobs_share else np.empty((count, 0)),
         busy=np.zeros(count),
+        busy_w=curve_watts[CURVE_POINTS * nodes.curve_class.astype(np.int64)],
         pods=np.zeros(count, np.int64),
         next_node=np.zeros(1, np.int64),
         found=np.empty(count, np.int64),

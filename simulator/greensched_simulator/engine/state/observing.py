@@ -8,7 +8,13 @@ from greensched_core.units import SECONDS_PER_DAY
 from greensched_policies.billing.transfers import with_transfer
 from greensched_policies.compiling.compiled import borrowing, compiled, inlined
 from greensched_policies.costs.capping import CPU
-from greensched_policies.costs.cost import Floats, Integers, WorkloadColumns, ZoneColumns
+from greensched_policies.costs.cost import (
+    Floats,
+    Integers,
+    WorkloadColumns,
+    ZoneColumns,
+    cost_above,
+)
 from greensched_policies.costs.sleeping import with_waking
 from greensched_policies.encoding.timing import Timing
 from greensched_policies.kernel.grid_means import fill_means
@@ -18,7 +24,6 @@ from greensched_policies.kernel.seeing_nodes import (
     NodesShown,
     Scratch,
     complete_observation,
-    cost_of_placing,
     fill_missing_zones,
     fill_of_day,
     of_gpu_ratio,
@@ -33,6 +38,7 @@ from greensched_simulator.engine.state.cluster import ClusterState, columns_of, 
 from greensched_simulator.engine.state.power_states import sleep_seen
 from greensched_simulator.engine.state.terms import RunConfig
 
+_cost_above = compiled(cost_above, inlined)
 _with_waking = compiled(with_waking, inlined)
 _with_transfer = compiled(with_transfer, inlined)
 
@@ -90,8 +96,9 @@ def describe(
     for place in range(rows.size):
         row: Any = np.uintp(rows[place])
         node, zone = columns_of(cluster, row), cluster.zone[row]
-        signals = ZoneColumns(means[CARBON, zone], means[PRICE, zone])
-        cost = cost_of_placing(node, workload, signals, model)
+        at: Any = np.uintp(zone)
+        signals = ZoneColumns(means[CARBON, at], means[PRICE, at])
+        cost = _cost_above(cluster.busy_w[row], node, workload, signals, model)
         if cluster.sleep.shape[1] > 0:
             sleep = sleep_seen(cluster.sleep, row, is_empty(cluster, row), worker.now_s)
             cost = _with_waking(cost, node, sleep, signals)

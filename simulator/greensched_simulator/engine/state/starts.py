@@ -23,6 +23,7 @@ from greensched_policies.library.functions import MOST_STARTS
 from greensched_policies.library.grid_table import GridTable
 from greensched_simulator.arrays.moving import Data, transfer_surcharges
 from greensched_simulator.engine.state.choices import NOWHERE, RuleSet
+from greensched_simulator.engine.state.memory import StartsMemory
 from greensched_simulator.engine.state.terms import RunConfig
 
 
@@ -55,13 +56,14 @@ def choose_start(
     rules: RuleSet,
     work: UnstartedJob,
     latest_s: float,
+    memory: StartsMemory,
 ) -> Start:
     """Return the start up to `latest_s` with the least cost by the `when` rule.
 
     A rule that may reject jobs is also called for a single candidate.
     """
     count = starts_between(work.now_s, latest_s, terms)
-    slots, zones = slot_columns(grid, plan, terms, work, count)
+    slots, zones = slot_columns(grid, plan, terms, work, count, memory)
     best = 0
     if count > 1 or terms.may_reject:
         cost = rules.when[0](slots)[0]
@@ -75,18 +77,27 @@ def choose_start(
 @inlined
 def starts_between(now_s: float, latest_s: float, terms: RunConfig) -> int:
     """Return the number of candidate starts, at least one: now."""
-    return min(max(int((latest_s - now_s) // terms.slot_s), 0) + 1, MOST_STARTS)
+    return min(max(int(np.floor((latest_s - now_s) / terms.slot_s)), 0) + 1, MOST_STARTS)
 
 
 @fast
 def slot_columns(
-    grid: GridTable, plan: Plan, terms: RunConfig, work: UnstartedJob, count: int
+    grid: GridTable,
+    plan: Plan,
+    terms: RunConfig,
+    work: UnstartedJob,
+    count: int,
+    memory: StartsMemory,
 ) -> tuple[SlotColumns, Integers]:
-    """Return `count` candidate starts of one job, and the best zone of each, [S]."""
-    runtime_s, slot_s = work.runtime_s, terms.slot_s
-    seen = np.empty((SEEN, runtime_s.size, count))
-    room = np.empty((2, count + most_slots(runtime_s, slot_s)))
-    columns, best = np.empty((SLOT_COLUMNS, 1, count)), np.empty(count, np.int64)
+    """Return `count` candidate starts of one job, and the best zone of each, [S], in `memory`."""
+    runtime_s, slot_s, numbers = work.runtime_s, terms.slot_s, memory.columns
+    seen_end = SEEN * runtime_s.size * count
+    columns_end = seen_end + SLOT_COLUMNS * count
+    room_end = columns_end + 2 * (count + most_slots(runtime_s, slot_s))
+    seen = numbers[:seen_end].reshape((SEEN, runtime_s.size, count))
+    columns = numbers[seen_end:columns_end].reshape((SLOT_COLUMNS, 1, count))
+    room = numbers[columns_end:room_end].reshape((2, (room_end - columns_end) // 2))
+    best = memory.best[:count]
     surcharge = transfer_surcharges(terms.links, work.data, work.run_j)
     if watch(grid, plan, slot_s, work, surcharge, seen, room):
         fill_all_gaps(seen)

@@ -200,7 +200,9 @@ def plan_left_by(world: World, policy: Policy) -> Plan:
             planned_jobs(world, estimates),
             world.precedence,
             estimates,
-            idle_cluster(world.nodes, node_table(world.nodes), world.jobs.gpus, sleep),
+            idle_cluster(
+                world.nodes, node_table(world.nodes), world.jobs.gpus, sleep, world.curve_watts
+            ),
             forecast_of(world, in_slots=True),
             plan,
             run_config_of(world, policy),

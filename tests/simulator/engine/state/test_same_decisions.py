@@ -55,6 +55,7 @@ from greensched_simulator.engine.execution.workers import workload_columns_of
 from greensched_simulator.engine.state import observing
 from greensched_simulator.engine.state.choices import NOWHERE, RuleSet, rules_of, score_nodes
 from greensched_simulator.engine.state.cluster import ClusterState
+from greensched_simulator.engine.state.memory import nodes_memory
 from greensched_simulator.engine.state.observing import NewWorker
 from greensched_simulator.engine.state.recorded import nothing_recorded
 from greensched_simulator.engine.state.terms import RunConfig
@@ -128,7 +129,7 @@ def test_costs_and_observations_are_the_same_compiled(seed: int) -> None:
         for place in range(count)
     ]
     np.testing.assert_allclose(np.array(one_by_one).T, np.concatenate(cost), rtol=DOUBLE)
-    planned, cluster = seed % count, cluster_as(nodes, np.arange(count))
+    planned, cluster = seed % count, cluster_as(nodes, np.arange(count), model)
     seen = seen_compiled(cluster, zones, workload, model, weights, planned_zone=planned)
     asked = decision(*weights, planned_zone=planned)
     said = encode_where(nodes, workload, zones, cost, model, asked)
@@ -151,7 +152,7 @@ def test_what_waking_costs_is_the_same_compiled(seed: int) -> None:
     awake_s = np.where(sleeps, wake_s, np.maximum(awake_from_s - now_s, 0.0))
     sleep = SleepColumns(saved_w[None], awake_s, np.where(sleeps, wake_j, 0.0))
     cost = with_waking(placement_cost(nodes, workload, zones, model), nodes, sleep, zones)
-    cluster = cluster_as(nodes, np.arange(count))._replace(sleep=told)
+    cluster = cluster_as(nodes, np.arange(count), model)._replace(sleep=told)
     seen = seen_compiled(cluster, zones, workload, model, weights, now_s)
     said = encode_where(nodes, workload, zones, cost, model, decision(*weights))
     for ours, theirs in zip(seen, said, strict=True):
@@ -338,14 +339,15 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
     table = grid_table(grids.starts, grids.times_s, *forecast)
     terms = run_config_of(world, Policy("run-now", where))
     own = NodeColumns(*view.candidates(rows))._replace(curve_class=world.nodes.curve_class[None])
-    cluster = cluster_as(own, world.nodes.zone)
+    cluster = cluster_as(own, world.nodes.zone, terms.model)
     workload = workload_columns_of(7, jobs, nothing_recorded(jobs, cluster, terms, False), terms)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         worker = NewWorker(workload, Data(0.0, 0), now_s, np.inf, NOWHERE, world.gpu_ratio)
         seen = cluster, np.arange(rows.size), table, terms, rules("run-now", where)
-        scored = score_nodes(*seen, worker)
-        preferred = score_nodes(*seen, worker._replace(planned_zone=1))
+        memory = nodes_memory(len(world.zones), rows.size)
+        scored = score_nodes(*seen, worker, memory)
+        preferred = score_nodes(*seen, worker._replace(planned_zone=1), memory)
     np.testing.assert_allclose(scored, said, rtol=SINGLE)
     expected, most = prefer_zone(said, world.nodes.zone == 1), np.abs(said).max()
     np.testing.assert_allclose(preferred, expected, rtol=SINGLE, atol=3.0 * SINGLE * most)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from greensched_policies.costs.cost import CostModel, Floats
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.kernel.plan import Plan, keep
+from greensched_policies.library.functions import MOST_STARTS
 from greensched_policies.library.grid_table import GridTable, grid_table
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import outlook_of
@@ -17,6 +18,7 @@ from greensched_policies.planning.planning import StartRequest, plan_all
 from greensched_policies.rules.catalogue import WHEN_RULES
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.engine.state.choices import rules_of
+from greensched_simulator.engine.state.memory import starts_memory
 from greensched_simulator.engine.state.starts import UnstartedJob, choose_start
 from greensched_simulator.engine.state.terms import RunConfig
 
@@ -121,12 +123,13 @@ def test_every_rule_chooses_the_same_starts_and_leaves_the_same_plan(rule: str, 
     outlook, plan = outlook_of(0.0, SLOT_S, case.carbon, case.price), numpy_plan(case, 100)
     everyone = [asked(case, rule, place) for place in range(len(case.latest_s))]
     rules = rules_of(rule, "weighted-cost")
+    memory = starts_memory(len(case.capacity), MOST_STARTS, 200)
     wanted = []
     for each in everyone:
         runtime_s = np.array(each.runtime_s)
         run_j = runtime_s * np.array(each.power_w)
         work = UnstartedJob(case.now_s, runtime_s, each.cpu_cores, Data(0.0, 0), run_j)
-        start = choose_start(grid, kept, terms, rules, work, each.latest_s)
+        start = choose_start(grid, kept, terms, rules, work, each.latest_s, memory)
         end_s = start.start_s + start.runtime_s
         keep(kept, start.zone, SLOT_S, start.start_s, end_s, each.cpu_cores)
         wanted.append((start.start_s, start.zone, start.runtime_s))

@@ -12,6 +12,7 @@ from greensched_policies.kernel.starts import watch_plan
 from greensched_policies.library.grid_table import GridTable, grid_table, in_parts
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.engine.state.choices import rules_of
+from greensched_simulator.engine.state.memory import StartsMemory, starts_memory
 from greensched_simulator.engine.state.starts import (
     UnstartedJob,
     choose_start,
@@ -45,7 +46,13 @@ def columns(
     grid: GridTable, kept: Plan, runtime_s: float, count: int, cores: float = 1.0
 ) -> tuple[SlotColumns, Integers]:
     everywhere = np.full(kept.capacity.size, runtime_s)
-    return slot_columns(grid, kept, terms(), UnstartedJob(0.0, everywhere, cores, *NO_DATA), count)
+    return slot_columns(
+        grid, kept, terms(), UnstartedJob(0.0, everywhere, cores, *NO_DATA), count, memory()
+    )
+
+
+def memory() -> StartsMemory:
+    return starts_memory(2, 96, 96)
 
 
 def busiest(kept: Plan, now_s: float, runtime_s: float, count: int, cores: float) -> Floats:
@@ -98,7 +105,7 @@ def test_starts_are_seen_alike_where_each_is_one_part_of_a_step_on(
         UnstartedJob(begin_s, np.full(2, runtime_s), 1.0, *NO_DATA),
     )
     step_by_step, evenly = (
-        slot_columns(each, plan(9.0, 9.0), terms(), work, count)
+        slot_columns(each, plan(9.0, 9.0), terms(), work, count, memory())
         for each in (grid, in_parts(grid, SLOT_S))
     )
     np.testing.assert_array_equal(step_by_step[0], evenly[0])
@@ -121,7 +128,7 @@ def test_a_zone_that_is_full_gives_way_to_a_dirtier_one_with_room() -> None:
 def test_a_zone_where_no_node_can_take_the_job_is_no_choice() -> None:
     kept, runtime_s = plan(4.0, 10.0), np.array([np.inf, 900.0])
     work = UnstartedJob(0.0, runtime_s, 9.0, *NO_DATA)
-    slots, zones = slot_columns(hourly([1.0], [900.0]), kept, terms(), work, 3)
+    slots, zones = slot_columns(hourly([1.0], [900.0]), kept, terms(), work, 3, memory())
     assert zones.tolist() == [1, 1, 1]
     assert slots.carbon_over_run[0].tolist() == [900.0] * 3
 
@@ -134,6 +141,7 @@ def test_a_run_is_as_long_as_it_is_expected_to_be_in_its_zone() -> None:
         terms(),
         UnstartedJob(0.0, runtime_s, 1.0, *NO_DATA),
         1,
+        memory(),
     )
     assert (zones[0], slots.runtime_s[0, 0], slots.carbon_over_run[0, 0]) == (1, HOUR_S, 200.0)
 
@@ -144,7 +152,7 @@ def test_the_planned_window_waits_until_there_is_room_and_the_lowest_one_does_no
     chosen = {
         name: choose_start(
             grid, kept, terms(), rules_of(name, "weighted-cost"),
-            UnstartedJob(0.0, np.array([900.0]), 2.0, *NO_DATA), 2 * HOUR_S,
+            UnstartedJob(0.0, np.array([900.0]), 2.0, *NO_DATA), 2 * HOUR_S, memory(),
         ).start_s
         for name in ("lowest-window", "planned-window", "run-now")
     }  # fmt: skip
@@ -154,7 +162,7 @@ def test_the_planned_window_waits_until_there_is_room_and_the_lowest_one_does_no
 def test_a_job_without_slack_starts_now_whatever_the_grid() -> None:
     start = choose_start(
         hourly([500.0, 1.0]), plan(10.0), terms(), rules_of("lowest-window", "weighted-cost"),
-        UnstartedJob(0.0, np.array([900.0]), 1.0, *NO_DATA), -5.0,
+        UnstartedJob(0.0, np.array([900.0]), 1.0, *NO_DATA), -5.0, memory(),
     )  # fmt: skip
     assert start == (0.0, 0, 900.0)
 

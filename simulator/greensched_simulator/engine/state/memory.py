@@ -1,0 +1,43 @@
+"""Working memory of a run: each decision fills it in anew, instead of making arrays of its own."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.compiling.compiled import fast
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEATURES
+from greensched_policies.kernel.seeing_nodes import Scratch, Singles, empty_scratch
+from greensched_policies.kernel.starts import SEEN, SLOT_COLUMNS
+
+_NODE_FEATURES, _CONTEXT_FEATURES = len(NODE_FEATURES), len(CONTEXT_FEATURES)
+
+
+class NodesMemory(NamedTuple):
+    """Memory for what a rule is shown of up to N nodes."""
+
+    features: Singles  # [22·N]
+    context: Singles  # [1,15]
+    scratch: Scratch  # for N candidates
+
+
+class StartsMemory(NamedTuple):
+    """Memory for up to S candidate starts of a job in all zones."""
+
+    columns: Floats  # see `slot_columns`, which divides it up
+    best: Integers  # [S] the best zone of each
+
+
+@fast
+def nodes_memory(zones: int, nodes: int) -> NodesMemory:
+    """Return memory for up to `nodes` candidates."""
+    features = np.empty(_NODE_FEATURES * nodes, np.float32)
+    context = np.empty((1, _CONTEXT_FEATURES), np.float32)
+    return NodesMemory(features, context, empty_scratch(zones, nodes))
+
+
+@fast
+def starts_memory(zones: int, starts: int, slots: int) -> StartsMemory:
+    """Return memory for up to `starts` starts of a job that runs in at most `slots` slots."""
+    columns = (SEEN * zones + SLOT_COLUMNS) * starts + 2 * (starts + slots)
+    return StartsMemory(np.empty(columns), np.empty(starts, np.int64))
