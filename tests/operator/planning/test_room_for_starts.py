@@ -143,6 +143,15 @@ def test_released_work_keeps_the_room_of_its_next_run_segment_only() -> None:
     assert [each.run_segments for each in queue.without(())] == [()]
 
 
+def test_work_that_is_released_again_queues_behind_what_was_released_meanwhile() -> None:
+    queue, plans = QueuedWorks(), [planned(waiting(name), situation()) for name in ("a", "b")]
+    for one in plans:
+        queue.put(one)
+    queue.drop(plans[0].waiting.work.uid)  # it ran, and is paused
+    queue.put(plans[0])
+    assert [one.waiting.work.name for one in queue.without(())] == ["b", "a"]
+
+
 def test_queued_work_is_planned_anew_in_the_order_of_its_releases() -> None:
     plans = tuple(planned(waiting(f"job-{place}"), situation()) for place in range(16))
     sized = [replace(one, waiting=replace(one.waiting, work=replace(one.waiting.work,
