@@ -69,7 +69,7 @@ def plans_kept(world: World) -> dict[str, float]:
             one.chosen.run.energy_kwh, of_jobs[1][job],
             world.zones[world.nodes.zone[schedule.node[job]]] == one.zone,
         )
-        for job, one in decided_by_operator(world, world.green_policy, schedule).queued.items()
+        for job, one in decided_by_operator(world, world.green_policy, schedule).by_plan.items()
         if schedule.planned_s[job] > jobs.arrival_s[job] + 1.0 and jobs.workers[job] == 1.0
     ]  # fmt: skip
     at_arrival_g, planned_g, run_g, planned_kwh, run_kwh, as_planned = np.array(rows, float).T

@@ -31,6 +31,7 @@ from greensched_operator.planning.cluster_state import Zone, mean_zone
 from greensched_operator.planning.outlooks import Outlooks, slot_begin
 from greensched_operator.planning.pausing import Pause, choose_pauses
 from greensched_operator.planning.plan_annotations import pause_annotations
+from greensched_operator.planning.queued_works import QueuedWorks
 from greensched_operator.planning.situation import Planned, Situation
 from greensched_operator.planning.start_planning import plan_starts, requeued, room_check
 from greensched_operator.runtime.settings import OperatorSettings
@@ -66,7 +67,8 @@ class OperatorBeside:
     plans: dict[int, Planned]
     starts_s: dict[int, float]  # by job, since the scenario's begin
     pauses_jobs: bool = False  # also those that can be suspended
-    queued: dict[int, Planned] = field(default_factory=dict)  # released as planned
+    queue: QueuedWorks = field(default_factory=QueuedWorks)
+    by_plan: dict[int, Planned] = field(default_factory=dict)  # jobs released as planned, last
     released: dict[int, tuple[float, Work]] = field(default_factory=dict)  # last, and with what
     paused: list[tuple[int, float]] = field(default_factory=list)  # jobs, and when
     resumed: list[tuple[int, float]] = field(default_factory=list)
@@ -97,20 +99,24 @@ class OperatorBeside:
 
     def has_plans(self, now_s: float) -> bool:
         """Return whether any job is held, or queues for a node."""
-        return bool(self.held) or any(self.has_no_node(job, now_s) for job in self.queued)
+        return bool(self.held or self.queued(now_s))
 
-    def has_no_node(self, job: int, now_s: float) -> bool:
-        """Return whether a job waits for a node, perhaps for ever."""
-        segments, from_s = self.schedule.run_segments, self.released[job][0] - ROUNDING_S
-        starts_s = segments.start_s[segments.job == job]
-        return not ((from_s <= starts_s) & (starts_s <= now_s)).any()
+    def queued(self, now_s: float) -> tuple[Planned, ...]:
+        """Return the plans of released jobs that wait for a node, perhaps for ever."""
+        segments = self.schedule.run_segments
+        released_s = np.full(self.world.jobs.arrival_s.size, np.inf)
+        for job, (at_s, _) in self.released.items():
+            released_s[job] = at_s
+        has_node = released_s[segments.job] - ROUNDING_S <= segments.start_s
+        has_node &= segments.start_s <= now_s
+        owners = {self.released[job][1].uid for job in segments.job[has_node].tolist()}
+        return self.queue.without(owners)
 
     def plans_again(self, now_s: float, *, is_whole: bool) -> None:
         """Plan all held jobs again, as after a new forecast, or those whose room is gone."""
         staying = {f"job-{job}": one for job, one in self.plans.items()}
         self.plans.clear()
-        for one in requeued(self.situation(now_s)):
-            self.queued[int(one.waiting.work.name)] = one
+        self.queue.replace(requeued(self.situation(now_s)))
         situation = replace(self.situation(now_s), staying=staying, may_move=is_whole)
         self.decide(now_s, list(self.held.values()), situation)
 
@@ -176,6 +182,7 @@ class OperatorBeside:
             assert isinstance(terms, HoldTerms)
             found.append(MayWait(work, terms, self.policy))
             self.held[int(work.name)] = found[-1]
+            self.queue.drop(work.uid)
             self.paused.append((int(work.name), now_s))
             self.recorder.paused(each.planned, situation)
         if found:
@@ -210,7 +217,8 @@ class OperatorBeside:
         self.released[job], self.clock.time_s = (now_s, work), self.world.start_s + now_s
         self.recorder.released(ReleaseNow(work, reason, ""))
         if (planned := self.plans.pop(job, None)) is not None:
-            self.queued[job] = replace(planned, run_segments=())
+            self.queue.put(planned)
+            self.by_plan[job] = planned
 
     def may_wait(self, job: int) -> MayWait | None:
         """Return a job as the operator judges it; None if it is not held."""
@@ -245,7 +253,7 @@ class OperatorBeside:
             ),
             jitter_s=120.0,
             busy_share=self.busy_share,
-            queued=tuple(one for job, one in self.queued.items() if self.has_no_node(job, now_s)),
+            queued=self.queued(now_s),
         )
 
     def running(self, now_s: float) -> tuple[Running, ...]:

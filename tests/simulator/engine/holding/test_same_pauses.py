@@ -10,7 +10,11 @@ from greensched_operator.objects.green_policy import GreenPolicy, parse
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import simulate
-from greensched_simulator.testing.operator_beside import OperatorBeside, decided_by_operator
+from greensched_simulator.testing.operator_beside import (
+    ROUNDING_S,
+    OperatorBeside,
+    decided_by_operator,
+)
 from greensched_simulator.testing.random_worlds import random_world
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
@@ -22,6 +26,7 @@ SIGNALS = (
     "carbon_g_per_kwh", "price_per_mwh", "forecast_carbon_g_per_kwh", "forecast_price_per_mwh",
 )  # fmt: skip
 SEEDS = [seed for seed in range(40) if random_world(seed).nodes.zone.size > 1][:6]
+CROWDED = (17, 18, 33)  # released jobs wait for a node, some of them for the second time
 POLICIES: dict[str, dict[str, Any]] = {
     "usual": {},
     "at-any-time": {"pause": {"minimumRun": "1m", "minimumPause": "0s"}, "leastSavingPercent": 0},
@@ -31,6 +36,8 @@ POLICIES: dict[str, dict[str, Any]] = {
     "budget": {"budget": {"period": "Day", "carbonKg": 0.3}},
     "by-thresholds": {"whenPolicy": "clean-threshold", "leastSavingPercent": 0},
 }
+CASES = [(seed, name) for seed in SEEDS for name in POLICIES]
+CASES += [(seed, "at-any-time") for seed in CROWDED]
 
 
 def drawn(seed: int, policy: GreenPolicy) -> World:
@@ -75,8 +82,7 @@ def both(seed: int, spec: dict[str, Any]) -> tuple[World, Schedule, OperatorBesi
     return world, schedule, decided_by_operator(world, policy, schedule, pauses=True)
 
 
-@pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("seed", "name"), CASES)
 def test_both_pause_and_resume_each_job_at_the_same_times(seed: int, name: str) -> None:
     world, schedule, operator = both(seed, POLICIES[name])
     expected = [operator.starts_s[job] for job in range(world.jobs.arrival_s.size)]
@@ -92,3 +98,14 @@ def test_both_pause_and_resume_each_job_at_the_same_times(seed: int, name: str) 
         assert segments.end_s[own][:-1] == pytest.approx(np.array(paused_s), abs=60.0)
         resumed_s = [at_s for each, at_s in operator.resumed if each == job]
         assert (segments.placed_s[own][1:] >= np.array(resumed_s) - 1e-3).all()
+
+
+@pytest.mark.parametrize("seed", CROWDED)
+def test_resumed_jobs_wait_for_a_node_in_crowded_worlds(seed: int) -> None:
+    """Those released meanwhile are before them; else the operator would keep other room."""
+    _, schedule, operator = both(seed, POLICIES["at-any-time"])
+    segments, waits_s = schedule.run_segments, list[float]()
+    for job, resumed_s in operator.resumed:
+        placed_s = segments.placed_s[segments.job == job]
+        waits_s += [placed_s[placed_s >= resumed_s - ROUNDING_S].min(initial=np.inf) - resumed_s]
+    assert any(60.0 < wait_s < np.inf for wait_s in waits_s)
