@@ -193,7 +193,9 @@ class OperatorBeside:
         segments, save_s = self.schedule.run_segments, float(self.world.jobs.save_s[job])
         own = (segments.job == job) & (segments.start_s <= now_s) & (now_s < segments.end_s)
         stops_s = now_s + save_s / self.world.nodes.speed[segments.node[own]]
-        return bool((segments.end_s[own] >= stops_s - ROUNDING_S).all())
+        is_last = segments.end_s[own] == self.schedule.end_s[job]  # it ends; others are paused
+        least_s = stops_s + np.where(is_last, ROUNDING_S, -ROUNDING_S)
+        return bool((segments.end_s[own] >= least_s).all())
 
     def as_paused(self, pause: Pause, now_s: float) -> Work:
         """Return a job as it is written when it is paused."""

@@ -27,6 +27,7 @@ SIGNALS = (
 )  # fmt: skip
 SEEDS = [seed for seed in range(40) if random_world(seed).nodes.zone.size > 1][:6]
 CROWDED = (17, 18, 33)  # released jobs wait for a node, some of them for the second time
+ENDS_AS_IT_STOPS = 132  # a job would have saved its work exactly when it ends
 POLICIES: dict[str, dict[str, Any]] = {
     "usual": {},
     "at-any-time": {"pause": {"minimumRun": "1m", "minimumPause": "0s"}, "leastSavingPercent": 0},
@@ -37,7 +38,7 @@ POLICIES: dict[str, dict[str, Any]] = {
     "by-thresholds": {"whenPolicy": "clean-threshold", "leastSavingPercent": 0},
 }
 CASES = [(seed, name) for seed in SEEDS for name in POLICIES]
-CASES += [(seed, "at-any-time") for seed in CROWDED]
+CASES += [(seed, "at-any-time") for seed in (*CROWDED, ENDS_AS_IT_STOPS)]
 
 
 def drawn(seed: int, policy: GreenPolicy) -> World:
