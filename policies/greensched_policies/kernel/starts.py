@@ -22,6 +22,7 @@ from greensched_policies.library.grid_table import GridTable
 NO_TRANSFER = np.zeros((2, 0))  # of data to any zone
 _NOTHING = (np.inf, -np.inf)  # the least and the greatest of no values
 _LEAST_CAPACITY = 1e-9  # a zone that lost its capacity counts as full, without dividing by zero
+_ROUNDING = 1e-9  # of merit steps: sums of cores differ by the order in which they were added
 # What is seen of each zone and start, in the order of SlotColumns: carbon at the start and over the
 # run, price at the start and over the run, their weighted sum over the run, and the load. Then, not
 # shown to rules: the joules on the nodes that come next, relative to those on the zone's mean node.
@@ -167,7 +168,8 @@ def watch_merit(plan: Plan, slot_s: float, work: HasNeeds, zone: int, relative_j
     per_amount = steps.size / max(capacity, _LEAST_CAPACITY)
     first, _ = slots_of(work.now_s, work.now_s, slot_s, used.size)
     for place in range(relative_j.size):
-        step = int((used[min(first + place, used.size - 1)] + 0.5 * amount) * per_amount)
+        middle = used[min(first + place, used.size - 1)] + 0.5 * amount
+        step = int(middle * per_amount + _ROUNDING)
         relative_j[place] = steps[min(max(step, 0), steps.size - 1)]
 
 

@@ -49,6 +49,7 @@ def request(
         pytest.param(0.0, 1.0, FRUGAL, id="empty"),
         pytest.param(49.0, 1.0, FRUGAL, id="its-middle-is-on-a-frugal-node"),
         pytest.param(50.0, 1.0, HUNGRY, id="only-hungry-ones-are-left"),
+        pytest.param(49.5 - 1e-12, 1.0, HUNGRY, id="the-same-but-for-rounding"),
         pytest.param(0.0, 100.0, HUNGRY, id="the-middle-of-a-gang-counts"),
         pytest.param(150.0, 1.0, HUNGRY, id="overfull"),
     ],

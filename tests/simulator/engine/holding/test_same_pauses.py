@@ -28,6 +28,7 @@ SIGNALS = (
 SEEDS = [seed for seed in range(40) if random_world(seed).nodes.zone.size > 1][:6]
 CROWDED = (17, 18, 33)  # released jobs wait for a node, some of them for the second time
 ENDS_AS_IT_STOPS = 132  # a job would have saved its work exactly when it ends
+AT_A_MERIT_STEP = 83  # a job would begin in the next step of the merit order but for rounding
 POLICIES: dict[str, dict[str, Any]] = {
     "usual": {},
     "at-any-time": {"pause": {"minimumRun": "1m", "minimumPause": "0s"}, "leastSavingPercent": 0},
@@ -38,7 +39,7 @@ POLICIES: dict[str, dict[str, Any]] = {
     "by-thresholds": {"whenPolicy": "clean-threshold", "leastSavingPercent": 0},
 }
 CASES = [(seed, name) for seed in SEEDS for name in POLICIES]
-CASES += [(seed, "at-any-time") for seed in (*CROWDED, ENDS_AS_IT_STOPS)]
+CASES += [(seed, "at-any-time") for seed in (*CROWDED, ENDS_AS_IT_STOPS, AT_A_MERIT_STEP)]
 
 
 def drawn(seed: int, policy: GreenPolicy) -> World:
