@@ -202,24 +202,23 @@ def cost_above(
     """Return the `placement_cost` of candidates whose `watts_before` are known, [B,N]."""
     starts = curve_starts(nodes.curve_class)
     after = utilisation_after(nodes, workload.cpu_cores, model)
-    power = watts_at(model.curve_watts, starts, after)
-    power -= before_w
-    gpu = nodes.gpu_peak_w - nodes.gpu_idle_w
-    gpu *= workload.gpus * model.gpu_ratio
-    power += gpu
+    # Grouped so that few operations wait for the watts after, which are known last.
+    others = nodes.gpu_peak_w - nodes.gpu_idle_w
+    others *= workload.gpus * model.gpu_ratio
+    others -= before_w
     if model.empty_nodes_sleep:
         idle = taken(model.curve_watts, starts)
         idle += nodes.gpu_capacity * nodes.gpu_idle_w
-        power += idle * nodes.is_empty
-    power *= nodes.pue
+        others += idle * nodes.is_empty
     runtime = workload.runtime_s / nodes.speed
-    energy = power * runtime
-    energy_kwh = energy * (1.0 / JOULES_PER_KWH)
+    power = watts_at(model.curve_watts, starts, after)
+    power += others
+    energy = power * (runtime * nodes.pue)
     return PlacementCost(
-        power_w=power,
+        power_w=power * nodes.pue,
         runtime_s=runtime,
         energy_j=energy,
-        cost=energy_kwh * zones.price_per_mwh * (JOULES_PER_KWH / JOULES_PER_MWH),
-        carbon_g=energy_kwh * zones.carbon_g_per_kwh,
+        cost=energy * (zones.price_per_mwh * (1.0 / JOULES_PER_MWH)),
+        carbon_g=energy * (zones.carbon_g_per_kwh * (1.0 / JOULES_PER_KWH)),
         cpu_after=after,
     )
