@@ -18,15 +18,12 @@ from greensched_simulator.world.world import World
 
 
 def waiting_job(world: World, job: int) -> Work:
-    """Return a job that waits for its start; one that can be suspended asks for pauses.
-
-    Deadlines and estimates are whole seconds.
-    """
+    """Return a job that waits for its start; one that can be suspended asks for pauses."""
     jobs, arrived_s = world.jobs, world.start_s + float(world.jobs.arrival_s[job])
     workers, deadline_s = float(jobs.workers[job]), float(jobs.deadline_s[job])
-    annotations = {labels.RUNTIME: f"{int(jobs.estimate_s[job])}s"}
+    annotations = {labels.RUNTIME: f"{float(jobs.estimate_s[job])}s"}
     if deadline_s < np.inf:
-        annotations[labels.DEADLINE] = format_timestamp(round(world.start_s + deadline_s))
+        annotations[labels.DEADLINE] = format_timestamp(world.start_s + deadline_s)
     if jobs.save_every_s[job] < np.inf:
         annotations[labels.CHECKPOINTABLE] = "true"
     return Work(

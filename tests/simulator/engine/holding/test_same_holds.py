@@ -5,10 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greensched_operator.objects.green_policy import GreenPolicy, parse
+from greensched_operator.holding.holding import HoldTerms
+from greensched_operator.holding.judging import terms_of
+from greensched_operator.objects.green_policy import GreenPolicy, Mode, parse
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.hold_terms import hold_table
 from greensched_simulator.runs.simulation import estimates_in, simulate
+from greensched_simulator.testing.jobs_as_work import hold_rules, waiting_job
 from greensched_simulator.testing.operator_beside import OperatorBeside, decided_by_operator
 from greensched_simulator.testing.random_worlds import random_world
 from greensched_simulator.testing.small_worlds import make_world
@@ -58,6 +61,19 @@ def drawn(seed: int, cores_of_a_node: float = 16.0) -> World:
             gpu_ratio=np.full(jobs.gpus.size, world.gpu_ratio),
         ),
     )
+
+
+def test_the_operator_beside_reads_parts_of_seconds() -> None:
+    world, policy = random_world(0), GreenPolicy(mode=Mode.ENFORCE)
+    estimate_s = world.jobs.estimate_s + 0.25
+    world = world._replace(jobs=world.jobs._replace(estimate_s=estimate_s))
+    read = [terms_of(waiting_job(world, job), hold_rules(world, policy))[0] for job in range(8)]
+    held = {job: terms for job, terms in enumerate(read) if isinstance(terms, HoldTerms)}
+    assert held
+    for job, terms in held.items():
+        assert terms.runtime_s == estimate_s[job]
+        deadline_s = world.start_s + world.jobs.deadline_s[job]
+        assert terms.deadline_s == pytest.approx(deadline_s, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", POLICIES)
