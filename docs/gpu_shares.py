@@ -9,9 +9,9 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import median, quantiles
 
-from greensched_core.power.hardware import shipped_catalogue
 from greensched_simulator.reproductions.zeus import FOLDER, read_runs
 from greensched_simulator.scenario.served_figures import read_figures
+from greensched_simulator.world.served_models import ratio_of_watts
 
 DATA = Path(os.environ.get("GREENSCHED_DATA") or Path(__file__).parents[2] / "shared" / "data")
 _TRAINED_ON = ("v100", "a40", "rtx6000")
@@ -50,9 +50,8 @@ def training_shares(data: Path) -> dict[str, list[float]]:
 
 def serving_shares(data: Path) -> list[float]:
     """Return the share of each model, number of GPUs and batch with which a replica was served."""
-    gpu = shipped_catalogue().gpus[_SERVED_ON]
     return [
-        (profile.gpu_watts - gpu.idle_w) / (gpu.peak_w - gpu.idle_w)
+        ratio_of_watts(profile.gpu_watts, name)
         for (_, name, _), batches in read_figures(data / _LEADERBOARD).measured.items()
         if name == _SERVED_ON
         for profile in batches.values()

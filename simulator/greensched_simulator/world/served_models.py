@@ -93,9 +93,12 @@ def gpu_ratio_of(service: Service, assumed: float) -> float:
 
 
 def _measured_ratio(served: ServedModel, gpu: str) -> float:
-    """Return the share of a GPU's range that its measured watts are, within 0..1."""
+    return ratio_of_watts(profile_of(served.model_copy(update={"gpu": gpu})).gpu_watts, gpu)
+
+
+def ratio_of_watts(watts: float, gpu: str) -> float:
+    """Return the share of a GPU's range from idle to full that watts are, within 0..1."""
     catalogued = shipped_catalogue().gpus[gpu]
-    watts = profile_of(served.model_copy(update={"gpu": gpu})).gpu_watts
     share = (watts - catalogued.idle_w) / (catalogued.peak_w - catalogued.idle_w)
     return min(max(share, 0.0), 1.0)
 

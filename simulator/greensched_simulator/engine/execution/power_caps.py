@@ -34,7 +34,6 @@ from greensched_policies.costs.cost import (
     PUE,
     Floats,
     WorkloadColumns,
-    watts_at,
 )
 from greensched_policies.encoding.timing import relative_to_day
 from greensched_policies.kernel.grid_means import means_over
@@ -68,7 +67,6 @@ _ROUNDING = 1e-9  # share of a speed by which a deadline may be missed
 _cpu_speed, _cpu_power = compiled(cpu_speed), compiled(cpu_power)
 _frequency_within = compiled(frequency_within)
 _gpu_speed, _gpu_watts = compiled(gpu_speed), compiled(gpu_watts)
-_watts_at = compiled(watts_at)
 _relative_to_day = compiled(relative_to_day)
 
 
@@ -249,7 +247,7 @@ def _cpu_watts(node: int, run: Run) -> float:
     """Return the watts above idle that a node's CPUs draw now at their highest frequency."""
     curve_watts, cluster = run.terms.model.curve_watts, run.cluster
     start = int(cluster.nodes[CURVE_CLASS, node]) * CURVE_POINTS
-    return float(_watts_at(curve_watts, start, cluster.busy[node]) - curve_watts[start])
+    return float(cluster.busy_w[node] - curve_watts[start])
 
 
 @fast

@@ -104,7 +104,7 @@ def idle_cluster(
 ) -> ClusterState:
     """Return nodes without jobs; `table` is their `node_table`, `gpus` each job's request.
 
-    With `only_node_0` no other node ever has room.
+    `curve_watts` are those of the cost model. With `only_node_0` no other node ever has room.
     """
     jobs_share = bool((gpus != np.floor(gpus)).any())
     count = nodes.zone.size

@@ -14,9 +14,10 @@ _EPSILON = 1e-9  # of a GPU; rounding error of sums of shares
 
 @inlined
 def have_room(shares: Floats, node: int, gpus: float) -> bool:
-    """Return whether a node has `gpus` whole GPUs free, or that part of one."""
-    if shares.shape[1] == 0 or gpus == 0.0:
-        return True
+    """Return whether a node has `gpus` whole GPUs free, or that part of one.
+
+    The table has columns, and `gpus` is not 0: `fits` sees to it.
+    """
     share, missing = min(gpus, 1.0), gpus
     for gpu in range(shares.shape[1]):
         if shares[node, gpu] >= share - _EPSILON:

@@ -24,7 +24,7 @@ class NodesMemory(NamedTuple):
 class StartsMemory(NamedTuple):
     """Memory for up to S candidate starts of a job in all zones."""
 
-    columns: Floats  # see `slot_columns`, which divides it up
+    columns: Floats  # [K] see `slot_columns`, which divides it up
     best: Integers  # [S] the best zone of each
 
 
