@@ -24,6 +24,7 @@ _RATIOS = (
     ("ratio_noop", "onnx", "noop"),
     ("ratio_none", "onnx", "none"),
     ("ratio_floor", "onnx", "floor"),
+    ("ratio_unranked", "onnx", "unranked"),
 )
 
 

@@ -1,4 +1,4 @@
-"""Pods bound per second: our extender, the no-op extender, the floor and none, in turns.
+"""Pods bound per second: our extender, the no-op extender, lower bounds and none, in turns.
 
 A turn creates the pods, then starts kube-scheduler; the rate is from the first to the last bind
 that a watch sees. etcd, API server, scheduler, extender and client share the machine.
@@ -55,6 +55,7 @@ KINDS: dict[str, Callable[[ControlPlane], AbstractContextManager[Running | None]
     "none": _none,
     "noop": noop_extender,
     "floor": partial(our_extender, program=FLOOR),
+    "unranked": partial(our_extender, program=(*FLOOR, "unranked")),
     "onnx": our_extender,
     "hung": hung_extender,
 }
@@ -86,8 +87,8 @@ class Turns:
 
 
 def measure(plane: ControlPlane, turns: int, pods: int, say: Callable[[str], None]) -> Turns:
-    """Run `turns` rounds of none, noop, floor and onnx, in an order that rotates."""
-    found = Turns({kind: [] for kind in ("none", "noop", "floor", "onnx")})
+    """Run `turns` rounds of each kind but `hung`, in an order that rotates."""
+    found = Turns({kind: [] for kind in KINDS if kind != "hung"})
     kinds = list(found.by_kind)
     for number in range(turns):
         first = number % len(kinds)
