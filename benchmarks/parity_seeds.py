@@ -1,7 +1,8 @@
 """Other seeds of the parity day, and larger clusters, in the simulator with exact forecasts.
 
 One day says little about what waiting saves. Here its mean does, with its standard error, and how
-well plans come true.
+well plans come true. And the same day is told again with nodes that are not quite as good as they
+were: how far apart days are that a scheduler cannot tell from each other.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from benchmarks.parity_day import HELD, RUN_NOW, day_content, scenario_of
 from greensched_core.units import JOULES_PER_KWH
 from greensched_policies.billing.accounting import bill_placements
 from greensched_policies.costs.cost import Floats
+from greensched_policies.library.scores import NOISE
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.busy_nodes import merit_orders
 from greensched_simulator.runs.replica_use import billed_placements
@@ -27,6 +29,7 @@ from greensched_simulator.testing.operator_beside import decided_by_operator
 from greensched_simulator.world.world import World, build_world
 
 SIZES = (1, 2, 5)  # times the nodes of the day
+_TIE = 0.5 * NOISE  # nodes whose costs are off by this share of each other score the same
 NO_GPU_JOBS = "_no_gpu_jobs"  # the end of figures of the day without them
 
 
@@ -44,7 +47,42 @@ def on_other_seeds(jobs: int, seeds: int, say: Callable[[str], None]) -> dict[st
     say(f"a core's energy to the mean: {merit_words(day_world(jobs, 1))}")
     kept = [plans_kept(day_world(jobs, seed, has_exact_estimates=True)) for seed in (1, 2, 3)]
     means = {f"seeds_{name}": float(np.mean([each[name] for each in kept])) for name in kept[0]}
-    return figures | means
+    return figures | means | _on_ties(jobs, 3 * seeds, say)
+
+
+def _on_ties(jobs: int, days: int, say: Callable[[str], None]) -> dict[str, float]:
+    """Return how far apart the simulator's days are whose nodes differ by less than scores tell.
+
+    Each node's PUE is off by at most half of what makes a difference in scores, at random, while
+    work is placed; the bills are by the PUE as it is. kube-scheduler picks at random among nodes of
+    equal score, so a cluster's day is one of these.
+    """
+    figures: dict[str, float] = {}
+    cases = (
+        ("errors", False, 1, ""), ("exact", True, 1, ""), ("exact_5x", True, 5, ""),
+        (f"exact_5x{NO_GPU_JOBS}", True, 5, NO_GPU_JOBS),
+    )  # fmt: skip
+    for name, is_exact, size, suffix in cases:
+        world = day_world(jobs, 1, size, suffix, has_exact_forecasts=is_exact)
+        ways = [_with_ties_broken(world, seed) for seed in range(1, days + 1)]
+        found = np.array([100.0 * _changes(world, placed_by=way)[0] for way in ways])
+        mean, spread = float(found.mean()), float(found.std(ddof=1))
+        least, most = float(found.min()), float(found.max())
+        say(f"{name}, {days} ways to break ties: {mean:+.1f} % carbon, "
+            f"standard deviation {spread:.1f}, {least:+.1f} to {most:+.1f} %")  # fmt: skip
+        figures |= {
+            f"ties_carbon_vs_run_now_pct_{name}": mean,
+            f"ties_carbon_vs_run_now_pct_{name}_deviation": spread,
+            f"ties_carbon_vs_run_now_pct_{name}_least": least,
+            f"ties_carbon_vs_run_now_pct_{name}_greatest": most,
+        }
+    return figures
+
+
+def _with_ties_broken(world: World, seed: int) -> World:
+    nodes = world.nodes
+    off = np.random.default_rng(seed).uniform(1.0 - _TIE, 1.0 + _TIE, nodes.pue.size)
+    return world._replace(nodes=nodes._replace(pue=nodes.pue * off))
 
 
 def plans_kept(world: World) -> dict[str, float]:
@@ -91,10 +129,16 @@ def merit_words(world: World) -> str:
 
 
 def day_world(
-    jobs: int, seed: int, size: int = 1, suffix: str = "", *, has_exact_estimates: bool = False
+    jobs: int,
+    seed: int,
+    size: int = 1,
+    suffix: str = "",
+    *,
+    has_exact_forecasts: bool = True,
+    has_exact_estimates: bool = False,
 ) -> World:
-    """Return the day with exact forecasts on so many times the nodes."""
-    content = day_content(jobs, has_exact_forecasts=True)
+    """Return the day, with exact forecasts or not, on so many times the nodes."""
+    content = day_content(jobs, has_exact_forecasts=has_exact_forecasts)
     for group in content["cluster"]["nodes"]:
         group["count"] *= size
     generator = content["workload"]["generator"]
@@ -105,9 +149,12 @@ def day_world(
     return build_world(scenario_of(content), seed=seed)
 
 
-def _changes(world: World) -> tuple[float, float]:
-    """Return the changes of active carbon and cost against starting at once, as shares."""
-    held, at_once = (simulate(world, policy_named(name)) for name in (HELD, RUN_NOW))
+def _changes(world: World, placed_by: World | None = None) -> tuple[float, float]:
+    """Return the changes of active carbon and cost against starting at once, as shares.
+
+    Work may be placed in a world that differs from the one that is billed.
+    """
+    held, at_once = (simulate(placed_by or world, policy_named(name)) for name in (HELD, RUN_NOW))
     until_s = billed_until_s(world, held, at_once)
     waits, starts = (bill_of(world, each, until_s) for each in (held, at_once))
     return (
