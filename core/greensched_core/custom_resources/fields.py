@@ -15,7 +15,7 @@ import msgspec
 
 from greensched_core.durations import parse_duration
 from greensched_core.errors import BadDuration, BadInput
-from greensched_core.quoting import quoted
+from greensched_core.quoting import near, quoted
 
 Value = TypeVar("Value")
 Other = TypeVar("Other")
@@ -115,6 +115,63 @@ def reader_of(known: Mapping[str, FieldDefinition]) -> Callable[[object, str], d
     return read
 
 
+class FieldFault(NamedTuple):
+    """What is wrong at a place of an object that a person wrote, such as ("spec", "mode")."""
+
+    place: tuple[str | int, ...]
+    message: str
+
+
+def all_faults(
+    known: Mapping[str, FieldDefinition], raw: object, place: tuple[str | int, ...]
+) -> list[FieldFault]:
+    """Return everything that is wrong with an object's fields, unknown names included.
+
+    Readers of an API server's objects stop at the first fault, and skip unknown fields. For a file
+    this says what `kubectl apply` would refuse.
+    """
+    if not isinstance(raw, Mapping):
+        return _faults_of(lambda: plain(dict, raw, _text_of(place)), place)
+    kinds = {each.name: each.kind for each in known.values()}
+    found = list[FieldFault]()
+    for name, value in raw.items():
+        inner = (*place, str(name))
+        if name not in kinds:
+            close = near(str(name), kinds)
+            found.append(FieldFault(inner, f"{_text_of(inner)}: there is no such field{close}"))
+        elif value is not None:
+            found += _value_faults(kinds[name], value, inner)
+    for each in known.values():
+        if each.needed and raw.get(each.name) is None:
+            found.append(FieldFault(place, f"{_text_of(place)}: {each.needed}"))
+    return found
+
+
+def _value_faults(
+    kind: FieldKind[Any], value: object, place: tuple[str | int, ...]
+) -> list[FieldFault]:
+    inner = list[FieldFault]()
+    if kind.below is not None:
+        inner = all_faults(kind.below, value, place)
+    elif kind.each is not None and isinstance(value, list):
+        for at, one in enumerate(value):
+            inner += _value_faults(kind.each, one, (*place, at))
+    return inner or _faults_of(lambda: kind.read(value, _text_of(place)), place)
+
+
+def _faults_of(read: Callable[[], object], place: tuple[str | int, ...]) -> list[FieldFault]:
+    try:
+        read()
+    except BadInput as fault:
+        return [FieldFault(place, str(fault))]
+    return []
+
+
+def _text_of(place: tuple[str | int, ...]) -> str:
+    whole = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+    return whole.removeprefix(".")
+
+
 def plain(kind: type[Value], raw: object, where: str) -> Value:
     """Return a JSON value of that type; raise BadInput, with the field, for another type."""
     if isinstance(raw, kind) and (kind is bool or not isinstance(raw, bool)):
@@ -191,6 +248,9 @@ def word(words: type[Word]) -> FieldKind[Word]:
     """Return the kind of the words of an enumeration."""
 
     def read(raw: object, where: str) -> Word:
+        if isinstance(raw, bool):
+            raise BadInput(f"{where}: YAML reads a bare on, off, yes or no as a truth value; "
+                           "write it in quotes")  # fmt: skip
         given = plain(str, raw, where)
         try:
             return words(given)

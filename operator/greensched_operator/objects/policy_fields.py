@@ -18,9 +18,12 @@ def _carbon_limit(raw: object, where: str) -> float:
     if isinstance(raw, str):
         if raw not in _LIMIT_PRICES:
             raise BadInput(
-                f"{where}: {quoted(raw)} is not {_LIMIT_WORDS}, nor a whole price per tonne"
+                f"{where}: {quoted(raw)} is not {_LIMIT_WORDS}, nor a whole price per tonne "
+                "without quotes"
             )
         return _LIMIT_PRICES[raw]
+    if isinstance(raw, float) and not raw.is_integer():
+        raise BadInput(f"{where}: {raw:g} must be a whole price per tonne")
     price = plain(int, raw, where)
     if not 0 <= price <= MOST_PRICE:
         raise BadInput(f"{where}: {price} must be from 0 to {MOST_PRICE}")

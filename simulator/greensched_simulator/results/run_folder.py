@@ -355,6 +355,7 @@ def _files_of(scenario: Scenario) -> list[Path]:
     own = [site.weather.temperature for site in sites if site.weather]
     yields = [site.solar.output for site in sites if site.solar]
     found += [e.file for e in (*own, *yields) if isinstance(e, TemperatureFile | SolarFile)]
+    found += [scenario.green_policy] if scenario.green_policy else []
     trace = scenario.workload.trace
     found += [trace.file] if trace else []
     logs = (service.requests.trace for service in scenario.services)

@@ -49,24 +49,39 @@ class Document:
 
 def read_document(path: Path) -> Document:
     """Return a YAML file's entries; raise BadInput if it is not YAML or has no names."""
-    text = _text(path)
-    loader = _Loader(text)
+    found = read_documents(path, most=1)
+    if not found:
+        raise BadInput(f"{path} is empty; docs/scenarios.md shows what a scenario holds")
+    return found[0]
+
+
+def read_documents(path: Path, most: int) -> list[Document]:
+    """Return the entries of each document of a YAML file that is not empty.
+
+    Raises BadInput if it is not YAML, a document has no names, or there are more than `most`.
+    """
+    loader = _Loader(_text(path))
+    found = list[Document]()
     try:
-        node = loader.get_single_node()
-        content = None if node is None else loader.construct_document(node)
-        lines: dict[FieldPlace, int] = {}
-        repeated: list[FieldPlace] = []
-        if node is not None:
+        while loader.check_node():
+            node = loader.get_node()
+            assert node is not None  # there is one, by check_node
+            content = loader.construct_document(node)
+            lines: dict[FieldPlace, int] = {}
+            repeated: list[FieldPlace] = []
             _walk(node, (), lines, repeated)
+            if content is not None:
+                found.append(Document(content, lines, tuple(repeated)))
     except (yaml.YAMLError, RecursionError, ValueError) as fault:
         raise BadInput(f"{path} is not valid YAML: {fault}") from fault
     finally:
         loader.dispose()
-    if content is None:
-        raise BadInput(f"{path} is empty; docs/scenarios.md shows what a scenario holds")
-    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
-        raise BadInput(f"{path} must hold names with values, such as `name: my-scenario`")
-    return Document(content, lines, tuple(repeated))
+    if len(found) > most:
+        raise BadInput(f"{path} holds {len(found)} YAML documents; it may hold {most}")
+    for each in found:
+        if not isinstance(each.content, dict) or not all(isinstance(k, str) for k in each.content):
+            raise BadInput(f"{path} must hold names with values, such as `name: my-scenario`")
+    return found
 
 
 def _text(path: Path) -> str:

@@ -1,42 +1,76 @@
 """The GreenPolicy that a scenario names: the manifest that users apply to a cluster."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-import yaml
-
+from greensched_core import labels
+from greensched_core.custom_resources.fields import all_faults, fields_of
 from greensched_core.errors import BadInput
+from greensched_core.quoting import near
 from greensched_operator.objects.green_policy import GreenPolicy, Mode, parse
 from greensched_policies.learned.model_fields import ONNX
+from greensched_simulator.scenario.file import Document, FaultsByPlace, FieldPlace, read_documents
 
 KIND = "GreenPolicy"
+_API_VERSION = f"{labels.GROUP}/{labels.VERSION}"
+_PARTS = ("apiVersion", "kind", "metadata", "spec", "status")
+_MOST_OBJECTS = 1000  # of a file, beside the policy
 
 
 def read_policy_file(path: Path) -> GreenPolicy:
     """Return the one GreenPolicy in a YAML file, which may hold other objects too.
 
-    Raises BadInput if there is not exactly one, if the operator would refuse it, and if it asks for
-    what the simulator cannot do.
+    Raises BadInput if there is not exactly one, if the API server or the operator would refuse it,
+    and if it asks for what the simulator cannot do.
     """
-    try:
-        objects = list(yaml.safe_load_all(path.read_text(encoding="utf-8-sig")))
-    except (yaml.YAMLError, RecursionError, ValueError, OSError) as fault:
-        raise BadInput(f"{path} cannot be read as YAML: {fault}") from fault
-    found = [each for each in objects if isinstance(each, dict) and each.get("kind") == KIND]
+    documents = read_documents(path, _MOST_OBJECTS)
+    found = [each for each in documents if each.content.get("kind") == KIND]
     if len(found) != 1:
         raise BadInput(f"{path} holds {len(found)} objects of kind {KIND}; it must hold one")
-    policy = parse(found[0])
-    if faults := policy.faults or _not_simulated(policy):
-        raise BadInput(f"{path}: {'; '.join(faults)}")
+    (document,) = found
+    if faults := list(_faults(document)):
+        raise BadInput(f"{path}: {'; '.join(_with_line(document, *each) for each in faults)}")
+    policy = parse(document.content)
+    if refused := policy.faults or tuple(_not_simulated(policy)):
+        raise BadInput(f"{path}: {'; '.join(refused)}")
     return policy
 
 
-def _not_simulated(policy: GreenPolicy) -> tuple[str, ...]:
-    faults = list[str]()
+def _faults(document: Document) -> FaultsByPlace:
+    """Yield what `kubectl apply` would refuse, or keep only half of."""
+    whole = document.content
+    for place in document.repeated:
+        yield place, f"{place[-1]} is given twice"
+    for name in whole:
+        if name not in _PARTS:
+            yield (name,), f"{name}: an object has no such part{near(name, _PARTS)}"
+    if whole.get("apiVersion") != _API_VERSION:
+        yield ("apiVersion",), f"apiVersion is {whole.get('apiVersion')}; write {_API_VERSION}"
+    if not _name_of(whole):
+        yield ("metadata",), "metadata.name is missing"
+    spec = whole.get("spec")
+    yield from all_faults(fields_of(GreenPolicy), {} if spec is None else spec, ("spec",))
+
+
+def _name_of(whole: Mapping[str, Any]) -> object:
+    metadata = whole.get("metadata")
+    return metadata.get("name") if isinstance(metadata, Mapping) else None
+
+
+def _with_line(document: Document, place: FieldPlace, message: str) -> str:
+    while place and place not in document.lines:
+        place = place[:-1]
+    return f"line {document.lines[place]}: {message}" if place else message
+
+
+def _not_simulated(policy: GreenPolicy) -> Iterator[str]:
     if policy.mode != Mode.ENFORCE:
-        faults.append(
+        yield (
             f"spec.mode is {policy.mode}, with which nothing is held; set `mode: enforce` here, or "
             "simulate run-now"
         )
     if policy.when_policy == ONNX:
-        faults.append(f"spec.whenPolicy is {ONNX}; the simulator runs rules only")
-    return tuple(faults)
+        yield f"spec.whenPolicy is {ONNX}; the simulator runs rules only"
+    elif policy.bundle_config_map is not None:
+        yield f"spec.bundle is read only with whenPolicy: {ONNX}, which the simulator does not run"

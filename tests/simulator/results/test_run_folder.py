@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -271,3 +272,17 @@ def test_the_summary_is_json_without_nan(finished: Finished) -> None:
 
     text = (finished(TWO).folder / "run.json").read_text()
     json.loads(text, parse_constant=refuse)
+
+
+def test_the_green_policy_of_a_run_is_an_input_like_others(
+    finished: Finished, small_file: Path
+) -> None:
+    policy = small_file.with_name("policy.yaml")
+    policy.write_text(
+        "apiVersion: greensched.io/v1alpha1\nkind: GreenPolicy\nmetadata: {name: default}\n"
+        "spec: {mode: enforce}\n"
+    )
+    small_file.write_text(f"{small_file.read_text()}\ngreen_policy: policy.yaml\n")
+    inputs = finished(TWO).summary["inputs"]
+    assert [each["file"] for each in inputs] == ["jobs.csv", "policy.yaml"]
+    assert inputs[1]["sha256"] == hashlib.sha256(policy.read_bytes()).hexdigest()

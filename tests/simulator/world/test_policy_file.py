@@ -41,7 +41,29 @@ def test_the_policy_is_the_one_that_users_apply_among_other_objects(tmp_path: Pa
                      "the simulator runs rules only", id="a-model"),
         pytest.param([f"{HEAD}spec: {{mode: enforce, budget: {{period: Day}}}}\n"],
                      "it needs energyKwh or carbonKg", id="an-empty-budget"),
-        pytest.param(["a: [\n"], "cannot be read as YAML", id="no-yaml"),
+        pytest.param(["a: [\n"], "is not valid YAML", id="no-yaml"),
+        pytest.param([f"{HEAD}spec: {{mode: enforce, onTimeTargetPercnt: 99}}\n"],
+                     r"line 4: spec.onTimeTargetPercnt: there is no such field "
+                     r"\(close: onTimeTargetPercent", id="a-misspelt-field"),
+        pytest.param([f"{HEAD}spec: {{mode: enforce, weights: {{carbn: 5}}}}\n"],
+                     r"spec.weights.carbn: there is no such field \(close: carbon\)",
+                     id="a-misspelt-weight"),
+        pytest.param([f"{HEAD}spec:\n  mode: enforce\n  quietHours:\n"
+                      "  - {from: 17:00, to: 20:00, timezone: Europe/Berlin}\n"],
+                     r"line 7: spec.quietHours\[0\].timezone: there is no such field "
+                     r"\(close: timeZone\)", id="a-misspelt-zone"),
+        pytest.param([f"{HEAD}sepc: {{mode: enforce}}\n"],
+                     r"line 4: sepc: an object has no such part \(close: spec\)",
+                     id="a-misspelt-part"),
+        pytest.param([f"{HEAD}spec: {{mode: enforce, mode: shadow}}\n"], "mode is given twice",
+                     id="a-field-given-twice"),
+        pytest.param([f"{HEAD.replace('v1alpha1', 'v1beta9')}spec: {{mode: enforce}}\n"],
+                     "line 1: apiVersion is greensched.io/v1beta9; write greensched.io/v1alpha1",
+                     id="another-version"),
+        pytest.param([f"{HEAD}spec: {{mode: enforce, carbonLimit: '80'}}\n"],
+                     "nor a whole price per tonne without quotes", id="a-quoted-price"),
+        pytest.param([f"{HEAD}spec: {{mode: enforce, carbonLimit: 80.5}}\n"],
+                     "80.5 must be a whole price per tonne", id="half-a-unit-of-money"),
     ],
 )  # fmt: skip
 def test_what_the_simulator_cannot_run_is_refused_by_name(
@@ -49,6 +71,20 @@ def test_what_the_simulator_cannot_run_is_refused_by_name(
 ) -> None:
     with pytest.raises(BadInput, match="policy.yaml.*" + reason.replace(".", r"\.")):
         read_policy_file(written(tmp_path, *documents))
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+    spec = "spec: {mode: enfrce, weights: {cost: -1, carbn: 5}, budget: {period: Day}, pause: 3}\n"
+    with pytest.raises(BadInput) as told:
+        read_policy_file(written(tmp_path, HEAD + spec))
+    for part in ("spec.mode", "weights.cost", "weights.carbn", "spec.budget", "spec.pause"):
+        assert part in str(told.value)
+
+
+def test_times_without_quotes_are_times_as_for_kubectl(tmp_path: Path) -> None:
+    spec = "spec: {mode: enforce, quietHours: [{from: 17:00, to: 20:30}]}\n"
+    (window,) = read_policy_file(written(tmp_path, HEAD + spec)).quiet_hours.windows
+    assert (window.from_minute, window.to_minute) == (17 * 60, 20 * 60 + 30)
 
 
 def test_a_scenario_with_such_a_file_is_refused_with_its_line(tmp_path: Path) -> None:
