@@ -1,5 +1,7 @@
 """The time for which a comparison bills its policies, and which of them lengthen it."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from greensched_core.units import SECONDS_PER_HOUR
@@ -21,6 +23,12 @@ def how_long_billed(results: Results) -> str:
         f"ended. {_lengthened(results, billed_h)}Idle energy counts more in a longer time, so "
         "percentages differ from those of a comparison that is billed for another time."
     )
+
+
+def _without(results: Results, others: Sequence[Policy]) -> float:
+    """Return the mean over seeds of the hours for which only `others` would be billed."""
+    alone_s = [[each.billed_alone_s for each in results.outcomes[policy]] for policy in others]
+    return float(np.max(alone_s, axis=0).mean()) / SECONDS_PER_HOUR
 
 
 def _has_bill(results: Results, policy: Policy) -> bool:
@@ -47,7 +55,7 @@ def _lengthened(results: Results, billed_h: float) -> str:
         listed = " and ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
         verb = "lengthen" if longer[1:] else "lengthens"
         return f"For {base.label} alone it would be {short(alone_h[base])} h: {listed} {verb} it. "
-    others_h = max(hours for policy, hours in alone_h.items() if policy != base)
+    others_h = _without(results, [policy for policy in alone_h if policy != base])
     by_h = billed_h - others_h
     if by_h <= _LEAST_LENGTHENING * billed_h:
         return ""

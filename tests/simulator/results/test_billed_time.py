@@ -50,17 +50,20 @@ def test_the_policy_that_turns_a_saving_into_another_is_named_with_its_hours() -
     assert f": lowest-window+spread (+{by_h:.1f} h) lengthens it." in how_long_billed(beside)
 
 
-def told(**alone_h: float) -> str:
+def told(*seeds: dict[str, float], **alone_h: float) -> str:
     """Return the sentences for policies that alone would be billed for so many hours."""
+    seeds = seeds or (alone_h,)
     names = {"now": NOW, "sleeping": SLEEPING, "waiting": WAITING}
     zeros = dict.fromkeys((each.name for each in fields(Outcome)), 0.0)
-    billed_s = max(alone_h.values()) * HOUR
     outcomes = {
-        names[name]: (Outcome(**zeros | {  # type: ignore[arg-type]  # counts need be no whole numbers
-            "billed_alone_s": hours * HOUR, "billed_s": billed_s}),)
-        for name, hours in alone_h.items()
+        names[name]: tuple(
+            Outcome(**zeros | {  # type: ignore[arg-type]  # counts need be no whole numbers
+                "billed_alone_s": each[name] * HOUR, "billed_s": max(each.values()) * HOUR})
+            for each in seeds
+        )
+        for name in seeds[0]
     }  # fmt: skip
-    return how_long_billed(Results(tuple(outcomes), NOW, (1,), outcomes))
+    return how_long_billed(Results(tuple(outcomes), NOW, tuple(range(len(seeds))), outcomes))
 
 
 @pytest.mark.parametrize(
@@ -98,3 +101,15 @@ def test_equal_times_are_not_lengthened(longest_h: float) -> None:
     assert "lengthen" not in told(now=30.0, waiting=longest_h)
     assert "lengthen" not in told(now=longest_h, waiting=30.0)
     assert "All are billed for 30." in told(now=30.0, waiting=longest_h)
+
+
+def test_others_that_lengthen_it_in_turns_leave_little_to_the_baseline() -> None:
+    """Of three seeds, one policy or the other lengthens two; the baseline only the third."""
+    sentences = told(
+        {"now": 30.0, "waiting": 60.0, "sleeping": 20.0},
+        {"now": 30.0, "waiting": 20.0, "sleeping": 60.0},
+        {"now": 90.0, "waiting": 60.0, "sleeping": 60.0},
+    )
+    assert "All are billed for 70.0 h" in sentences
+    assert "Without run-now+spread, the baseline, it would be 60.0 h" in sentences
+    assert "run-now+spread lengthens it by 10.0 h" in sentences
