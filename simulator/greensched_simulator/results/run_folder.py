@@ -355,15 +355,14 @@ def _files_of(scenario: Scenario) -> list[Path]:
     own = [site.weather.temperature for site in sites if site.weather]
     yields = [site.solar.output for site in sites if site.solar]
     found += [e.file for e in (*own, *yields) if isinstance(e, TemperatureFile | SolarFile)]
-    found += [scenario.green_policy] if scenario.green_policy else []
     trace = scenario.workload.trace
     found += [trace.file] if trace else []
     logs = (service.requests.trace for service in scenario.services)
     found += [log.file for log in logs if log]
     models = (service.model for service in scenario.services)
-    return list(
-        dict.fromkeys([*found, *(each.figures for each in models if each and each.figures)])
-    )
+    found += [each.figures for each in models if each and each.figures]
+    found += [scenario.green_policy] if scenario.green_policy else []
+    return list(dict.fromkeys(found))
 
 
 def _input(path: Path) -> dict[str, str]:
