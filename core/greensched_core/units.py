@@ -4,6 +4,7 @@ JOULES_PER_KWH = 3_600_000.0
 SECONDS_PER_HOUR = 3_600.0
 SECONDS_PER_DAY = 86_400.0
 KWH_PER_MWH = 1_000.0
+_LEAST_CHANCE = 1e-4  # smaller ones are told as smaller than this
 SAME_MOMENT_S = 1e-6  # rounding errors of summed durations are smaller
 
 
@@ -30,3 +31,12 @@ def signed_percent(share: float) -> str:
 def change(then: float | None, now: float | None) -> float | None:
     """Return the difference as a share of `now`; None if one is unknown or `now` is 0."""
     return None if then is None or not now else (then - now) / abs(now)
+
+
+def chance_text(chance: float) -> str:
+    """Return a chance, 0..1, as a percentage with two digits; never as certainty."""
+    if chance < _LEAST_CHANCE:
+        return f"less than {100.0 * _LEAST_CHANCE:g} %"
+    if chance > 1.0 - _LEAST_CHANCE:
+        return f"more than {100.0 * (1.0 - _LEAST_CHANCE):g} %"
+    return f"{100.0 * chance:.2g} %" if chance < 0.1 else f"{100.0 * chance:.0f} %"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from greensched_core.declarations import PlannedRun
 from greensched_core.state import Workload
 from greensched_core.units import KWH_PER_MWH, kwh_from_joules
 from greensched_extender.green_policies import FollowedPolicy
@@ -17,7 +18,9 @@ from greensched_extender.grid import RunOutlook, ZoneNow, render_zone
 from greensched_extender.scoring import Appraisal
 from greensched_extender.why import TOO_LATE
 from greensched_extender.zone_outcome import PlannedZone
+from greensched_policies.encoding.timing import USUAL_ON_TIME_TARGET, USUAL_RUNTIME_ERROR
 from greensched_policies.library.node_names import NO_ROW
+from greensched_policies.planning.lateness import late_share
 
 SingleFloats = npt.NDArray[np.float32]
 _OVERHEAD_BYTES = 2048  # per decision, without its arrays
@@ -37,6 +40,7 @@ class Decision:
 
     workload: Workload
     by: FollowedPolicy
+    planned: PlannedRun | None  # for which held work was released
     planned_zone: PlannedZone | None
     decided_at: float  # seconds since the epoch
     runtime_s: float
@@ -217,6 +221,7 @@ def render(decision: Decision) -> dict[str, Any]:
         "weights": decision.by.weights._asdict(),
         "weightsFrom": decision.by.source,
         "plannedZone": _planned(decision),
+        **_on_time(decision.planned),
         "fallbackReason": decision.fallback or None,
         "snapshotAgeSeconds": decision.snapshot_age_s,
         "offered": decision.offered,
@@ -231,6 +236,23 @@ def render(decision: Decision) -> dict[str, Any]:
 def _planned(decision: Decision) -> Mapping[str, Any] | None:
     planned = decision.planned_zone
     return None if planned is None else {"zone": planned.zone, "outcome": planned.outcome.value}
+
+
+def _on_time(planned: PlannedRun | None) -> Mapping[str, Any]:
+    if planned is None or math.isinf(planned.deadline_s):
+        return {"deadline": None, "onTimeTargetShare": None}
+    target = planned.on_time_target
+    share = USUAL_ON_TIME_TARGET if target is None else target
+    return {"deadline": planned.deadline_s, "onTimeTargetShare": share}
+
+
+def _late_share(decision: Decision, runtime_s: float) -> float | None:
+    """Return the share of runs of that length, begun at the decision, that end too late."""
+    planned = decision.planned
+    if planned is None or math.isinf(planned.deadline_s) or runtime_s <= 0.0:
+        return None
+    error = USUAL_RUNTIME_ERROR if planned.runtime_error is None else planned.runtime_error
+    return late_share(planned.deadline_s - decision.decided_at, runtime_s, error)
 
 
 def _outcome(decision: Decision) -> Mapping[str, Any]:
@@ -252,7 +274,8 @@ def _gpu_share(decision: Decision, place: int) -> Mapping[str, Any]:
 
 def _candidate(decision: Decision, place: int, zones: Sequence[ZoneNow]) -> dict[str, Any]:
     signal = zones[decision.zone_of[place]]
-    energy_j = float(decision.power_w[place]) * float(decision.runtime_on_node_s[place])
+    runtime_s = float(decision.runtime_on_node_s[place])
+    energy_j = float(decision.power_w[place]) * runtime_s
     carbon, price = signal.carbon_g_per_kwh, signal.price_per_mwh
     return {
         "node": decision.names[decision.rows[place]],
@@ -260,7 +283,8 @@ def _candidate(decision: Decision, place: int, zones: Sequence[ZoneNow]) -> dict
         "score": int(decision.scores[place]),
         "relativeCost": float(decision.relative_cost[place]),
         "powerWatts": float(decision.power_w[place]),
-        "runtimeSeconds": float(decision.runtime_on_node_s[place]),
+        "runtimeSeconds": runtime_s,
+        "lateShare": _late_share(decision, runtime_s),
         "energyJoules": energy_j,
         **_gpu_share(decision, place),
         "carbonGrams": None if carbon is None else kwh_from_joules(energy_j) * carbon,

@@ -270,6 +270,7 @@ class Extender:
                 view.facts.zone_of,
                 workload=asked.workload,
                 by=asked.by,
+                planned=asked.planned,
                 planned_zone=planned_zone,
                 decided_at=asked.now,
                 runtime_s=asked.runtime_s,

@@ -191,3 +191,29 @@ def test_pods_without_a_plan_are_scored_as_before(world: World, pod: MakePod) ->
     world.scores("de", "fr", "pl")
     (told,) = world.explanations().decisions("default", "p1")
     assert (told["expectedNode"], told["plannedZone"]) == ("fr", None)
+
+
+def test_the_risk_of_ending_late_is_told_for_each_node(world: World, pod: MakePod) -> None:
+    """A run of an hour has an hour and a half; on a node of half the speed it has too little."""
+    three_zones(world)
+    world.add(replace(make_node("slow", zone="DE"), speed=0.5))
+    text = decision(
+        world,
+        deadline=format_timestamp(world.clock.now() + 5400.0),
+        runtimeError=0.2,
+        onTimeTarget=0.98,
+    )
+    world.scores("de", "slow", pod=pod("p1", annotations={labels.DECISION: text}))
+    (told,) = world.explanations().decisions("default", "p1")[:1]
+    shares = {each["node"]: each["lateShare"] for each in told["candidates"]}
+    # ln(1.5) / 0.2 = 2.03 standard deviations, and ln(0.75) / 0.2 = -1.44
+    assert shares == {"de": pytest.approx(0.0213, abs=1e-4), "slow": pytest.approx(0.925, abs=1e-3)}
+    assert told["deadline"] == world.clock.now() + 5400.0
+    assert told["onTimeTargetShare"] == 0.98
+
+
+def test_without_a_deadline_no_risk_is_told(world: World, pod: MakePod) -> None:
+    three_zones(world)
+    told = placed(world, pod, decision(world))
+    assert (told["deadline"], told["onTimeTargetShare"]) == (None, None)
+    assert {each["lateShare"] for each in told["candidates"]} == {None}

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from greensched_cli.terminal import CellTone, TableRow, plain_console, print_table
 from greensched_core.durations import format_duration
-from greensched_core.units import SECONDS_PER_HOUR
+from greensched_core.units import SECONDS_PER_HOUR, chance_text
 from greensched_extender.amounts import digits, scaled_amounts
 from greensched_extender.why import TOO_LATE, as_cheap
 
@@ -72,18 +72,37 @@ def _print_pod(console: Console, decision: Mapping[str, Any]) -> None:
     console.print(f"{pod['namespace']}/{pod['name']}{_asked(pod)}", style="bold")
     if decision.get("why"):
         console.print(printable(decision["why"]), soft_wrap=True)
-    when = datetime.fromtimestamp(decision["decidedAt"], UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     console.print(
-        f"decided {when} by {_policy(decision)} over {decision['offered']} nodes "
-        f"(replica {decision['replica']}); {_went(decision)}",
+        f"decided {_utc(decision['decidedAt'])} by {_policy(decision)} over {decision['offered']} "
+        f"nodes (replica {decision['replica']}); {_went(decision)}",
         soft_wrap=True,
     )
-    if words := _gpu_shares(decision["candidates"]):
-        console.print(words, soft_wrap=True)
+    for words in (_risk(decision), _gpu_shares(decision["candidates"])):
+        if words:
+            console.print(words, soft_wrap=True)
     if decision["fallbackReason"]:
         console.print(f"the model did not answer: {decision['fallbackReason']}", style="yellow")
     for fault in pod["faults"]:
         console.print(f"not understood: {printable(fault)}", style="yellow")
+
+
+def _utc(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _risk(decision: Mapping[str, Any]) -> str:
+    """Return the chance that work that was held ends late on its node; "" without a deadline."""
+    name = decision["outcome"].get("node") or decision["expectedNode"]
+    share = next(
+        (each.get("lateShare") for each in decision["candidates"] if each["node"] == name), None
+    )
+    if share is None:
+        return ""
+    return (
+        f"risk: {chance_text(share)} of runs that begin then on {name} end after the deadline, "
+        f"{_utc(decision['deadline'])}; the policy's target is at most "
+        f"{chance_text(1.0 - decision['onTimeTargetShare'])}"
+    )
 
 
 def _gpu_shares(candidates: Sequence[Mapping[str, Any]]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from greensched_cli.reading.held_work import HeldWork, ReleasedWork, short_name
 from greensched_cli.reading.local_times import LocalTimes
 from greensched_core import labels
-from greensched_core.units import percent_text, signed_percent
+from greensched_core.units import chance_text, percent_text, signed_percent
 from greensched_operator.objects.workloads import Work
 
 _RUNTIME_ORIGINS = {
@@ -40,7 +40,7 @@ def held_lines(held: HeldWork, times: LocalTimes) -> Iterator[str]:
     yield _line("deadline", deadline)
     yield _line("runtime", _runtime(held.runtime))
     if held.decision is not None and held.decision.lateChance is not None:
-        share = f"{100.0 * held.decision.lateChance:.2g} %"
+        share = chance_text(held.decision.lateChance)
         yield _line("risk", f"{share} of runs planned like this end after the deadline")
     yield from _saving(held)
     yield _line("policy", held.policy or "could not be read")

@@ -254,8 +254,11 @@ class Controller:
         if is_first:
             start = format_timestamp(round(planned.start_s))
             await self._writer.create_event(work, "Held", f"start planned for {start}: {text}")
-            if fault := waiting.policy_fault:
-                await self._writer.create_event(work, "PolicyFault", fault, is_warning=True)
+            for reason, fault in (
+                ("PolicyFault", waiting.policy_fault), ("ProfileFault", waiting.profile_fault)
+            ):  # fmt: skip
+                if fault:
+                    await self._writer.create_event(work, reason, fault, is_warning=True)
         return True
 
     def _send_gang(self, release: ReleaseNow) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from greensched_core import labels
+from greensched_core.quoting import quoted
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.holding.hold_requests import HoldRequest, read_hold_request, read_runtime_s
 from greensched_operator.holding.holding import (
@@ -73,6 +74,7 @@ class MayWait:
     terms: HoldTerms
     policy: GreenPolicy
     policy_fault: str = ""  # why the policy it names does not apply
+    profile_fault: str = ""  # why its JobPowerProfile does not count
 
 
 def arrived_s(work: Work) -> float:
@@ -146,7 +148,18 @@ def judge(work: Work, rules: HoldRules, now_s: float) -> ReleaseNow | MayWait:
         )
     if now_s >= terms.latest_start_s:
         return at_its_latest(work, terms)
-    return MayWait(work, terms, resolved.policy, resolved.fault or "")
+    return MayWait(work, terms, resolved.policy, resolved.fault or "", _profile_fault(work, rules))
+
+
+def _profile_fault(work: Work, rules: HoldRules) -> str:
+    annotations, _ = with_cron_job(work, work.namespace, rules.cron_job)
+    name = annotations.get(labels.POWER_PROFILE, "")
+    if not name or rules.profile(work.namespace, name) is not None:
+        return ""
+    return (
+        f"the JobPowerProfile {quoted(name)} is missing in namespace {work.namespace} or cannot be "
+        "read, so the plan takes the power of the cores and GPUs requested"
+    )
 
 
 def at_its_latest(work: Work, terms: HoldTerms) -> ReleaseNow:

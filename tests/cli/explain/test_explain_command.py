@@ -33,6 +33,21 @@ def test_a_decision_is_reported_with_its_reason_its_weights_and_its_bundle(
     assert done.stdout.index("\nclean ") < done.stdout.index("\ndirty ")
 
 
+def test_the_risk_taken_with_held_work_is_told_with_its_target(
+    greensched: Run, replica: Replica, decision: dict[str, Any]
+) -> None:
+    address = replica({PATH: {"decisions": [decision]}})
+    assert "risk" not in greensched("explain", "web", "--address", address).stdout
+    decision |= {"deadline": 1_800_000_000.0, "onTimeTargetShare": 0.995}
+    for each, share in zip(decision["candidates"], (0.0034, 0.41), strict=True):
+        each["lateShare"] = share
+    address = replica({PATH: {"decisions": [decision]}})
+    assert (
+        "risk: 0.34 % of runs that begin then on clean end after the deadline, "
+        "2027-01-15 08:00:00 UTC; the policy's target is at most 0.5 %\n"
+    ) in greensched("explain", "web", "--address", address).stdout
+
+
 @pytest.mark.parametrize(
     ("sources", "words"),
     [

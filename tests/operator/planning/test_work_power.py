@@ -69,6 +69,18 @@ def test_a_zones_work_takes_the_nodes_that_need_least_energy_first() -> None:
     assert of_gpus == pytest.approx(ALIKE)
 
 
+def test_a_profile_that_is_not_there_is_told_and_one_that_is_there_is_not() -> None:
+    named = work_of("train", marks(deadline="8h", runtime="1h", power_profile="trian"))
+    found = judge(named, rules(), NOW_S)
+    assert isinstance(found, MayWait)
+    assert "the JobPowerProfile 'trian' is missing in namespace team" in found.profile_fault
+    there = profile(work=[{"duration": "1h", "watts": 90}])
+    found = judge(named, replace(rules(), profile=lambda *_: there), NOW_S)
+    assert isinstance(found, MayWait)
+    assert found.profile_fault == ""
+    assert waiting().profile_fault == "", "no profile is named"
+
+
 def test_without_a_profile_cores_and_gpus_draw_what_they_do_on_the_mean_node() -> None:
     one = waiting(gpus=2.0)
     assert work_power_w(one.work, one.terms, GPUS) == pytest.approx(1.0 * 5.0 + 2.0 * 240.0)
