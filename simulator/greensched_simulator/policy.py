@@ -71,6 +71,7 @@ assert all(queue.order in ORDER_NAMES for queue in QUEUES.values())
 
 USUAL_WHEN = "run-now"
 GREEN_POLICY = "green-policy"  # in place of a `when` rule: the scenario's GreenPolicy holds jobs
+OPERATORS_PAUSE = "pause-if-worth"  # the only pause rule beside `green-policy`
 USUAL_WHERE = "weighted-cost"
 USUAL_QUEUE = "oldest-fit"
 USUAL_SLEEP = "stay-awake"
@@ -232,13 +233,15 @@ class Able(NamedTuple):
     nodes_sleep: bool = True
     jobs_suspend: bool = True
     jobs_scale: bool = True
+    has_green_policy: bool = False  # the scenario names one
 
 
 def policies_named(text: str, able: Able = Able()) -> tuple[Policy, ...]:  # noqa: B008 - frozen
     """Return the policies in a comma-separated list, each once.
 
     `all` means each rule of any kind with the usual rules of the other kinds, the pause rules with
-    `planned-window`, the presets, and the baseline. It leaves out deliberately bad rules, and rules
+    `planned-window`, the presets, the baseline, and `green-policy` if the scenario names one, also
+    with its pause rule. It leaves out deliberately bad rules, and rules
     without effect: sleep rules if no node can sleep, pause rules if no job can be suspended, and
     scale rules if none is elastic. These must be named. Raises BadInput as `policy_named` does, for
     all names at once.
@@ -261,4 +264,7 @@ def _all(able: Able) -> list[str]:
     sleeps = [*SLEEP_NAMES] if able.nodes_sleep else []
     # A job that starts at once has no reason to pause.
     planned = [f"planned-window+{rule}" for rule in PAUSE_NAMES if rule in pauses]
-    return [BASELINE, *WHEN_NAMES, *PLACINGS, *QUEUES, *sleeps, *CAP_NAMES, *planned, *presets]
+    whens = [*WHEN_NAMES, GREEN_POLICY] if able.has_green_policy else [*WHEN_NAMES]
+    if able.has_green_policy and able.jobs_suspend:
+        planned.append(f"{GREEN_POLICY}+{OPERATORS_PAUSE}")
+    return [BASELINE, *whens, *PLACINGS, *QUEUES, *sleeps, *CAP_NAMES, *planned, *presets]

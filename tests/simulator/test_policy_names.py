@@ -109,6 +109,15 @@ def test_all_leaves_out_how_jobs_pause_where_none_can() -> None:
     assert {policy.pause for policy in told[:-1]} == {"run-through"}
 
 
+def test_all_has_the_green_policy_where_the_scenario_names_one() -> None:
+    others = policies_named("all")
+    told = policies_named("all", Able(has_green_policy=True))
+    added = [policy.label for policy in told if policy not in others]
+    assert added == ["green-policy", "green-policy+pause-if-worth"]
+    told = policies_named("all", Able(jobs_suspend=False, has_green_policy=True))
+    assert [policy.label for policy in told if policy.when == "green-policy"] == ["green-policy"]
+
+
 def test_all_leaves_out_how_jobs_scale_where_none_can() -> None:
     told = policies_named("all", Able(jobs_scale=False))
     assert {policy.pause for policy in told} == set(PAUSE_RULES) - SCALE_RULES

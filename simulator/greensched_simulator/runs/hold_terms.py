@@ -17,14 +17,13 @@ from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.planning.planning import Thresholds
 from greensched_simulator.engine.holding.hold import DEADLINE_S, BudgetTable, HoldTable
 from greensched_simulator.engine.state.job_estimates import JobEstimates
-from greensched_simulator.policy import GREEN_POLICY, USUAL_PAUSE, Policy
+from greensched_simulator.policy import GREEN_POLICY, OPERATORS_PAUSE, USUAL_PAUSE, Policy
 from greensched_simulator.runs.busy_nodes import merit_orders, run_watts
 from greensched_simulator.runs.pausable_jobs import NOTHING_PAUSED, pause_table
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
 _REPLAN_S = float(OperatorSettings.model_fields["replan_every_s"].default)
-OPERATORS_PAUSE = "pause-if-worth"
 _JITTER_S = float(OperatorSettings.model_fields["release_jitter_s"].default)
 
 

@@ -375,4 +375,9 @@ class Scenario(ScenarioPart):
     def able(self) -> Able:
         """Return the optional actions that have an effect in this scenario."""
         workload = self.workload
-        return Able(self.cluster.nodes_sleep, workload.suspend is not None, bool(workload.elastic))
+        return Able(
+            self.cluster.nodes_sleep,
+            workload.suspend is not None,
+            bool(workload.elastic),
+            self.green_policy is not None,
+        )
