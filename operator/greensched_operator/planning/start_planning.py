@@ -180,6 +180,7 @@ def interruptible(one: MayWait, situation: Situation) -> Interruptible:
         most_restarts=one.terms.most_restarts,
         from_s=one.terms.start_from_s,
         kept_start_s=request.kept_start_s,
+        waits_for_room=request.waits_for_room,
     )
 
 

@@ -120,7 +120,7 @@ def see_slots(integers_at: Any, numbers_at: Any) -> None:
 
 def choose_slots(integers_at: Any, numbers_at: Any) -> None:
     """Write the slots in which work runs that may be suspended: see `slot_choice`."""
-    whole, numbers = carray(integers_at, (at.CHOICE_AT + 1,)), carray(numbers_at, (9,))
+    whole, numbers = carray(integers_at, (at.CHOICE_AT + 1,)), carray(numbers_at, (10,))
     zones, slots = whole[at.SLOT_ZONES], whole[at.OF_COST]
     runs = carray(_floats(whole[at.SLOT_RUNS_AT]), (2, zones))
     columns = carray(_floats(whole[at.SLOTS_AT]), (SLOT_COLUMNS, zones, slots))
@@ -134,6 +134,7 @@ def choose_slots(integers_at: Any, numbers_at: Any) -> None:
         int(numbers[at.FIRST_SLOT]), numbers[at.KEPT_SLOT], numbers[at.SLOT_SAVING],
         numbers[at.SLOT_CHANGE],
         CarbonLimit(numbers[at.SLOT_PRICE_PER_G], numbers[at.SLOT_AT_ARRIVAL_G]),
+        numbers[at.SLOT_WAITS] != 0.0,
     )  # fmt: skip
     choice = _choose_slots(seen, work, numbers[at.LENGTH_S])
     chosen, found = carray(_flags(whole[at.CHOSEN_AT]), (slots,)), choice.chosen

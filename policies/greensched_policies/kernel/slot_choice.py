@@ -26,6 +26,7 @@ from greensched_policies.kernel.starts import (
 )
 from greensched_policies.library.functions import (
     KEPT,
+    NO_ROOM,
     NOW_IS_BEST,
     PLANNED,
     SAVES_TOO_LITTLE,
@@ -55,6 +56,7 @@ class SlotWork(NamedTuple):
     least_saving: float  # NaN: any
     least_change: float
     limit: CarbonLimit
+    waits_for_room: bool  # whether it is held while the plan has no room for it
 
 
 class SeenSlots(NamedTuple):
@@ -167,14 +169,33 @@ def _at_once(count: int, runtime_s: float, work: SlotWork, slot_s: float) -> Slo
 
 
 @fast
+def _soonest(busiest: Floats, runtime_s: float, work: SlotWork, slot_s: float) -> Slots:
+    """Return the slots of the first run without a pause that has room, [S].
+
+    It is one at once for work that runs, that does not wait for room, or that will find none.
+    """
+    now = _at_once(busiest.size, runtime_s, work, slot_s)
+    if not work.waits_for_room or work.running_in != NOT_RUNNING:
+        return now
+    needed, free = _whole_slots(runtime_s, slot_s), 0
+    for place in range(np.argmax(now), busiest.size):
+        free = free + 1 if busiest[place] <= FULL else 0
+        if free == needed:
+            now[:] = False
+            now[place + 1 - needed : place + 1] = True
+            return now
+    return now
+
+
+@fast
 def _judged(
     zone: int, chosen: Slots, total: float, seen: SeenSlots, work: SlotWork, slot_s: float
 ) -> SlotChoice:
     """Return the choice, or another one if it saves or changes too little."""
     count, runtime_s = chosen.size, work.runtime_s[zone]
     cost, is_running = seen.cost[zone, :count], work.running_in != NOT_RUNNING
-    now, why = _at_once(count, runtime_s, work, slot_s), PLANNED
-    has_least = not np.isnan(work.least_saving)
+    now, why = _soonest(seen.busiest[zone, :count], runtime_s, work, slot_s), PLANNED
+    has_least, first = not np.isnan(work.least_saving), 0 if is_running else work.first
     if has_least and not np.isnan(work.kept) and not is_running:
         chosen, why = _kept(cost, chosen, total, runtime_s, work, slot_s)
     if np.argmax(chosen) == np.argmax(now):
@@ -187,6 +208,8 @@ def _judged(
     if has_least and not (saving > 0.0 and saving >= work.least_saving):
         chosen, saving, run_s = now, 0.0, runtime_s
         why = why if why == NOW_IS_BEST else SAVES_TOO_LITTLE
+    if not is_running and np.argmax(now) > first and np.argmax(chosen) == np.argmax(now):
+        why = NO_ROOM
     has_room = True
     for place in range(count):
         has_room &= not chosen[place] or seen.busiest[zone, place] <= FULL

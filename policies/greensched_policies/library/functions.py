@@ -73,8 +73,8 @@ SLOTS_SEEN, RUNS_AT, COLUMNS_AT, RAW_AT = range(SHARED, SHARED + 4)
 ) = range(10)  # fmt: skip
 (
     LENGTH_S, RESTART_S, MOST_RESTARTS, FIRST_SLOT, KEPT_SLOT, SLOT_SAVING, SLOT_CHANGE,
-    SLOT_PRICE_PER_G, SLOT_AT_ARRIVAL_G,
-) = range(9)  # numbers  # fmt: skip
+    SLOT_PRICE_PER_G, SLOT_AT_ARRIVAL_G, SLOT_WAITS,
+) = range(10)  # numbers  # fmt: skip
 (
     CHOICE_ZONE, CHOICE_WHY, CHOICE_SAVING, CHOICE_HAS_ROOM, CHOICE_SLOTS, CHOICE_RUN,
 ) = range(6)  # fmt: skip

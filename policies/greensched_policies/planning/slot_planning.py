@@ -50,6 +50,7 @@ class Interruptible:
     gpus: float = 0.0
     kept_start_s: float | None = None  # the start planned before
     memory_bytes: float = 0.0
+    waits_for_room: bool = False  # whether it is held while the plan has no room for it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +107,7 @@ def _numbers(
     first = first_slot(work.from_s - now_s, slot_s, work.running_in)
     return (
         slot_s, work.restart_s, work.most_restarts, first, kept, saving, change,
-        limit.price_per_g, limit.at_arrival_g,
+        limit.price_per_g, limit.at_arrival_g, float(work.waits_for_room),
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from greensched_core import labels
 from greensched_core.clock import ManualClock
@@ -191,11 +192,19 @@ class OperatorBeside:
     def can_save(self, job: int, now_s: float) -> bool:
         """Return whether a running job does not end before its work is saved."""
         segments, save_s = self.schedule.run_segments, float(self.world.jobs.save_s[job])
-        own = (segments.job == job) & (segments.start_s <= now_s) & (now_s < segments.end_s)
+        own = (segments.job == job) & self.runs_at(now_s)
         stops_s = now_s + save_s / self.world.nodes.speed[segments.node[own]]
         is_last = segments.end_s[own] == self.schedule.end_s[job]  # it ends; others are paused
         least_s = stops_s + np.where(is_last, ROUNDING_S, -ROUNDING_S)
-        return bool((segments.end_s[own] >= least_s).all())
+        stops_at_once = segments.end_s[own] == now_s  # it has done nothing that could be saved
+        return bool(((segments.end_s[own] >= least_s) | stops_at_once).all())
+
+    def runs_at(self, now_s: float) -> npt.NDArray[np.bool_]:
+        """Return which run segments run, those included that are paused now and stop at once."""
+        segments = self.schedule.run_segments
+        is_last = segments.end_s == self.schedule.end_s[segments.job]
+        goes_on = np.where(is_last, now_s < segments.end_s, now_s <= segments.end_s)
+        return np.asarray((segments.start_s <= now_s) & goes_on)
 
     def as_paused(self, pause: Pause, now_s: float) -> Work:
         """Return a job as it is written when it is paused."""
@@ -266,11 +275,11 @@ class OperatorBeside:
         """Return each worker of the jobs that run and do not stop: its job, and since when."""
         world, segments = self.world, self.schedule.run_segments
         found = list[tuple[int, float, Running]]()
-        for job, node, start_s, end_s in zip(
-            segments.job, segments.node, segments.start_s, segments.end_s, strict=True
+        for job, node, start_s, runs in zip(
+            segments.job, segments.node, segments.start_s, self.runs_at(now_s), strict=True
         ):
             has_begun = start_s < now_s - ROUNDING_S or job in self.starts_s
-            if start_s <= now_s < end_s and has_begun and job not in self.held:
+            if runs and has_begun and job not in self.held:
                 jobs = world.jobs
                 until_s = start_s + self.left_s(job) / world.nodes.speed[node]
                 if is_replica(jobs)[job]:

@@ -104,6 +104,7 @@ def choose_for(job: int, begin_s: float, rest: Remaining, run: Run, hold: Hold) 
         np.rint((rest.kept_s - begin_s) / slot_s),
         asked[rows.LEAST_SAVING, job], asked[rows.LEAST_CHANGE, job],
         CarbonLimit(asked[rows.PRICE_PER_G, job], asked[rows.AT_ARRIVAL_G, job]),
+        asked[rows.WAITS_FOR_ROOM, job] != 0.0,
     )  # fmt: skip
     return choose_slots(SeenSlots(cost, columns[6], columns[7], raw, counts), work, slot_s)
 
