@@ -44,6 +44,10 @@ _CPU_FLAGS = Path("/proc/cpuinfo")
 _BUILD = "greensched_policies.kernel.build"
 _UNLINKED = "greensched_policies.kernel.unlinked"
 
+# The head of an ELF file of 64 bits: e_machine, e_shoff, e_shentsize and e_shnum of it are read.
+_ELF_HEAD = struct.Struct("<4s14xH20xQ10x2H2x")
+_ELF_MACHINES = {"x86_64": 62, "aarch64": 183}
+
 _UNREAD = ctypes.c_void_p(), ctypes.c_void_p()  # for results and exceptions of numba's convention
 
 # A function of the library: whole numbers and numbers, packed -> 0, or a fault.
@@ -118,17 +122,38 @@ def file_name(processor: str) -> str:
 def refuse_missing(processor: str, folder: Path = BUILT) -> None:
     """Raise BadInput if the library of a processor is not complete in a folder.
 
-    The functions in it are looked up only if it is for this machine's processor.
+    Its functions are looked up only if the processor is this machine's.
     """
     path = folder / file_name(processor)
     if not path.exists():
         found = ", ".join(sorted(each.name for each in folder.glob("*"))) or "nothing"
         raise BadInput(f"{path} is missing, and there is {found}: {_BUILD} makes it")
+    refuse_unusable(path, processor)
     if processor == platform.machine():
         library, newer = ctypes.CDLL(str(path)), FASTER_WHEN_NEWER if processor in NEWER else ()
         names = [*FUNCTIONS, *(name_for_newer(name, processor) for name in newer)]
         if absent := [name for name in names if not hasattr(library, name)]:
             raise BadInput(f"{path} has no function {', '.join(absent)}")
+
+
+def refuse_unusable(path: Path, processor: str) -> None:
+    """Raise BadInput if a file is no whole library or object file for a processor.
+
+    A library that is cut short would end the process when it is loaded or called, without a word.
+    """
+    with path.open("rb") as file:
+        head = file.read(_ELF_HEAD.size)
+    fault, size = "is no library", path.stat().st_size
+    if len(head) == _ELF_HEAD.size and head.startswith(b"\x7fELF"):
+        _, machine, sections_at, section_size, sections = _ELF_HEAD.unpack(head)
+        fault = "" if machine == _ELF_MACHINES.get(processor) else f"is not for {processor}"
+        if not fault and size < sections_at + section_size * sections:  # they come last
+            fault = f"is cut short, to {size} bytes"
+    if fault:
+        raise BadInput(
+            f"{path} {fault}: install greensched again; in a checkout delete the file, and it is "
+            "compiled again"
+        )
 
 
 @cache
@@ -159,6 +184,7 @@ def _function(name: str) -> Function:
 def _loaded() -> Callable[[str], Any]:
     """Return what gives a function of the library by its name."""
     path = _found() or _made()
+    refuse_unusable(path, platform.machine())
     if path.suffix == ".so":
         return ctypes.CDLL(str(path)).__getitem__
     function_named: Callable[[str], Any] = import_module(_UNLINKED).functions_of(path)

@@ -37,6 +37,17 @@ assert not any(bytes(Path(numba.__file__).parent) in code for code in codes)
 print(__file__, *(hashlib.sha256(code).hexdigest() for code in codes))
 """
 
+LOAD = """
+import sys
+from greensched_core.errors import BadInput
+from greensched_policies.library import loading
+loading.BUILT = loading.Path(sys.argv[1])
+try:
+    loading.load()
+except BadInput as fault:
+    print(fault)
+"""
+
 
 def built(folder: Path, seed: int) -> list[str]:
     """Return the digest of each processor's code, made of a copy of the sources in a folder."""
@@ -92,7 +103,47 @@ def test_a_library_of_this_processor_has_every_function(tmp_path: Path) -> None:
         refuse_missing(platform.machine(), tmp_path)
 
 
-def test_a_library_of_another_processor_is_only_looked_for(tmp_path: Path) -> None:
+def of_another_processor(path: Path) -> str:
+    """Write a library of this machine's processor to a path, as that of another; return which."""
     (other,) = set(PROCESSORS.values()) - {platform.machine()}
-    (tmp_path / file_name(other)).touch()
+    code = bytearray(Path(_struct.__file__).read_bytes())
+    code[18:20] = {"x86_64": 62, "aarch64": 183}[other].to_bytes(2, "little")
+    path.write_bytes(code)
+    return other
+
+
+def test_the_functions_of_a_library_of_another_processor_are_not_looked_up(tmp_path: Path) -> None:
+    other = of_another_processor(tmp_path / "library")
+    (tmp_path / "library").rename(tmp_path / file_name(other))
     refuse_missing(other, tmp_path)
+
+
+def test_a_library_of_another_processor_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / file_name(platform.machine())
+    of_another_processor(path)
+    with pytest.raises(BadInput, match=f"{path.name} is not for {platform.machine()}: install"):
+        refuse_missing(platform.machine(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kept", "fault"),
+    [
+        pytest.param(0, "is no library", id="empty"),
+        pytest.param(63, "is no library", id="less-than-its-head"),
+        pytest.param(-1, "is cut short, to [0-9]+ bytes", id="a-byte-too-few"),
+    ],
+)
+def test_a_part_of_a_library_is_refused_before_it_ends_the_process(
+    tmp_path: Path, kept: int, fault: str
+) -> None:
+    """What is loaded at start is refused too: a fresh process says so, and exits."""
+    path = tmp_path / file_name(platform.machine())
+    whole = Path(_struct.__file__).read_bytes()
+    path.write_bytes(whole[:kept])
+    with pytest.raises(BadInput, match=f"{path.name} {fault}: "):
+        refuse_missing(platform.machine(), tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{path} is ")
