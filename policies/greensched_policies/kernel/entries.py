@@ -141,9 +141,9 @@ def choose_slots(integers_at: Any, numbers_at: Any) -> None:
     for slot in range(found.size):
         chosen[slot] = found[slot]
     told = carray(_floats(whole[at.CHOICE_AT]), (at.CHOICE,))
-    told[at.CHOICE_ZONE], told[at.CHOICE_WHY] = choice.zone, choice.why
+    told[at.CHOICE_ZONE], told[at.CHOICE_ZONE_NOW] = choice.zone, choice.zone_now
+    told[at.CHOICE_WHY], told[at.CHOICE_SLOTS] = choice.why, found.size
     told[at.CHOICE_SAVING], told[at.CHOICE_HAS_ROOM] = choice.saving, choice.has_room
-    told[at.CHOICE_SLOTS] = found.size
     _copy(choice.run, told[at.CHOICE_RUN :])
     _copy(choice.run_now, told[at.CHOICE_RUN + 4 :])
 

@@ -73,6 +73,7 @@ class SlotChoice(NamedTuple):
     """The chosen slots, the reason, and the counterfactual."""
 
     zone: int  # NOT_RUNNING: there is no choice, or the carbon limit forbids it
+    zone_now: int  # of the run without a pause
     why: int
     saving: float
     has_room: bool
@@ -112,12 +113,12 @@ def choose_slots(seen: SeenSlots, work: SlotWork, slot_s: float) -> SlotChoice:
         if total < least or best == NOT_RUNNING:
             best, least, chosen = zone, total, found
     if best == NOT_RUNNING:
-        return SlotChoice(best, 0, 0.0, False, chosen, np.zeros(4), np.zeros(4))
+        return SlotChoice(best, best, 0, 0.0, False, chosen, np.zeros(4), np.zeros(4))
     choice = _judged(best, chosen, least, seen, work, slot_s)
     if _is_allowed(choice, work):
         return choice
     return SlotChoice(
-        NOT_RUNNING, choice.why, 0.0, False, choice.chosen, choice.run, choice.run_now
+        NOT_RUNNING, NOT_RUNNING, choice.why, 0.0, False, choice.chosen, choice.run, choice.run_now
     )
 
 
@@ -169,22 +170,60 @@ def _at_once(count: int, runtime_s: float, work: SlotWork, slot_s: float) -> Slo
 
 
 @fast
-def _soonest(busiest: Floats, runtime_s: float, work: SlotWork, slot_s: float) -> Slots:
-    """Return the slots of the first run without a pause that has room, [S].
+def _soonest(best: int, seen: SeenSlots, work: SlotWork, slot_s: float) -> tuple[int, Slots]:
+    """Return zone and slots of a run without a pause: the first that has room.
 
-    It is one at once for work that runs, that does not wait for room, or that will find none.
+    Of runs that begin together it is the one that costs least money and carbon. Work that runs goes
+    on where it is. Work that does not wait for room, or will find none, runs at once, in the `best`
+    zone for slots if none has room.
     """
-    now = _at_once(busiest.size, runtime_s, work, slot_s)
-    if not work.waits_for_room or work.running_in != NOT_RUNNING:
-        return now
-    needed, free = _whole_slots(runtime_s, slot_s), 0
-    for place in range(np.argmax(now), busiest.size):
+    found, earliest, least = best, seen.cost.shape[1], np.inf
+    for zone in range(work.runtime_s.size):
+        count, runtime_s = seen.counts[zone], work.runtime_s[zone]
+        if work.running_in != NOT_RUNNING or np.isinf(runtime_s):
+            continue
+        needed = _whole_slots(runtime_s, slot_s)
+        if count < needed:
+            continue
+        begin = _first_room(seen.busiest[zone, :count], work.first, needed)
+        if begin > earliest or begin == count or (begin > work.first and not work.waits_for_room):
+            continue
+        run = _slots_from(begin, count, needed)
+        total = _cost_of_slots(run, seen.weighted[zone, :count], runtime_s / slot_s)
+        if begin < earliest or total < least:
+            found, earliest, least = zone, begin, total
+    count, runtime_s = seen.counts[found], work.runtime_s[found]
+    if np.isinf(least):
+        return found, _at_once(count, runtime_s, work, slot_s)
+    return found, _slots_from(earliest, count, _whole_slots(runtime_s, slot_s))
+
+
+@inlined
+def _first_room(busiest: Floats, first: int, needed: int) -> int:
+    """Return the first of so many slots in a row with room; the number of slots: there are none."""
+    free = 0
+    for place in range(first, busiest.size):
         free = free + 1 if busiest[place] <= FULL else 0
         if free == needed:
-            now[:] = False
-            now[place + 1 - needed : place + 1] = True
-            return now
-    return now
+            return place + 1 - needed
+    return int(busiest.size)
+
+
+@fast
+def _slots_from(begin: int, count: int, needed: int) -> Slots:
+    """Return so many slots in a row, [S]."""
+    chosen = np.zeros(count, np.bool_)
+    chosen[begin : begin + needed] = True
+    return chosen
+
+
+@inlined
+def _has_room(chosen: Slots, busiest: Floats) -> bool:
+    """Return whether a zone has room in all chosen slots."""
+    has_room = True
+    for place in range(chosen.size):
+        has_room &= not chosen[place] or busiest[place] <= FULL
+    return has_room
 
 
 @fast
@@ -194,28 +233,26 @@ def _judged(
     """Return the choice, or another one if it saves or changes too little."""
     count, runtime_s = chosen.size, work.runtime_s[zone]
     cost, is_running = seen.cost[zone, :count], work.running_in != NOT_RUNNING
-    now, why = _soonest(seen.busiest[zone, :count], runtime_s, work, slot_s), PLANNED
-    has_least, first = not np.isnan(work.least_saving), 0 if is_running else work.first
+    (zone_now, now), why = _soonest(zone, seen, work, slot_s), PLANNED
+    now_s, first = work.runtime_s[zone_now], 0 if is_running else work.first
+    has_least = not np.isnan(work.least_saving)
     if has_least and not np.isnan(work.kept) and not is_running:
         chosen, why = _kept(cost, chosen, total, runtime_s, work, slot_s)
     if np.argmax(chosen) == np.argmax(now):
         why = NOW_IS_BEST
-    weighted = seen.weighted[zone, :count]
     run_s = runtime_s + _restarts(chosen, is_running) * work.restart_s
-    spent = _cost_of_slots(chosen, weighted, run_s / slot_s)
-    at_once = _cost_of_slots(now, weighted, runtime_s / slot_s)
+    spent = _cost_of_slots(chosen, seen.weighted[zone, :count], run_s / slot_s)
+    at_once = _cost_of_slots(now, seen.weighted[zone_now, : now.size], now_s / slot_s)
     saving = (at_once - spent) / abs(at_once) if at_once != 0.0 else 0.0
     if has_least and not (saving > 0.0 and saving >= work.least_saving):
-        chosen, saving, run_s = now, 0.0, runtime_s
+        zone, chosen, saving, run_s = zone_now, now, 0.0, now_s
         why = why if why == NOW_IS_BEST else SAVES_TOO_LITTLE
-    if not is_running and np.argmax(now) > first and np.argmax(chosen) == np.argmax(now):
+    if has_least and np.argmax(now) > first and np.argmax(chosen) == np.argmax(now):
         why = NO_ROOM
-    has_room = True
-    for place in range(count):
-        has_room &= not chosen[place] or seen.busiest[zone, place] <= FULL
-    means = _means(chosen, run_s, seen.raw[:, zone, :count], slot_s)
-    means_now = _means(now, runtime_s, seen.raw[:, zone, :count], slot_s)
-    return SlotChoice(zone, why, saving, has_room, chosen, means, means_now)
+    has_room = _has_room(chosen, seen.busiest[zone])
+    means = _means(chosen, run_s, seen.raw[:, zone, : chosen.size], slot_s)
+    means_now = _means(now, now_s, seen.raw[:, zone_now, : now.size], slot_s)
+    return SlotChoice(zone, zone_now, why, saving, has_room, chosen, means, means_now)
 
 
 @fast
@@ -258,9 +295,9 @@ def _means(chosen: Slots, run_s: float, raw: Floats, slot_s: float) -> Floats:
 @fast
 def _is_allowed(choice: SlotChoice, work: SlotWork) -> bool:
     """Return whether the carbon limit allows the slots; what is unknown counts as equal."""
-    power_w, run, now = work.power_w[choice.zone], choice.run, choice.run_now
-    kwh = _run_kwh(power_w, run[RUN_S], run[MERIT])
-    kwh_now = _run_kwh(power_w, now[RUN_S], now[MERIT])
+    run, now = choice.run, choice.run_now
+    kwh = _run_kwh(work.power_w[choice.zone], run[RUN_S], run[MERIT])
+    kwh_now = _run_kwh(work.power_w[choice.zone_now], now[RUN_S], now[MERIT])
     carbon_g, now_g = run[CARBON] * kwh, now[CARBON] * kwh_now
     if np.isnan(carbon_g) or np.isnan(now_g):
         return True

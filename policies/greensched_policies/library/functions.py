@@ -65,8 +65,8 @@ SLOTS_SEEN, RUNS_AT, COLUMNS_AT, RAW_AT = range(SHARED, SHARED + 4)
 # What choose_slots takes: Z zones, S slots, and the zone in which work runs, or NO_ZONE_YET; [2,Z]
 # runtimes and watts; [Z] how many slots count; [Z,S] the cost of each slot; [9,Z,S] and [3,Z,S] as
 # see_slots writes them. Results: [S] whether it runs in each, and [CHOICE]: its zone, or
-# NO_ZONE_YET, why, what it saves, whether there is room, how many of the S slots count, and runtime
-# and means of carbon, price and merit, of the choice and of a run at once.
+# NO_ZONE_YET, that of a run at once, why, what it saves, whether there is room, how many of the S
+# slots count, and runtime and means of carbon, price and merit, of the choice and of a run at once.
 (
     SLOT_ZONES, OF_COST, RUNNING_IN, SLOT_RUNS_AT, COUNTS_AT, COST_AT, SLOTS_AT, RAW_SLOTS_AT,
     CHOSEN_AT, CHOICE_AT,
@@ -76,8 +76,9 @@ SLOTS_SEEN, RUNS_AT, COLUMNS_AT, RAW_AT = range(SHARED, SHARED + 4)
     SLOT_PRICE_PER_G, SLOT_AT_ARRIVAL_G, SLOT_WAITS,
 ) = range(10)  # numbers  # fmt: skip
 (
-    CHOICE_ZONE, CHOICE_WHY, CHOICE_SAVING, CHOICE_HAS_ROOM, CHOICE_SLOTS, CHOICE_RUN,
-) = range(6)  # fmt: skip
+    CHOICE_ZONE, CHOICE_ZONE_NOW, CHOICE_WHY, CHOICE_SAVING, CHOICE_HAS_ROOM, CHOICE_SLOTS,
+    CHOICE_RUN,
+) = range(7)  # fmt: skip
 CHOICE = CHOICE_RUN + 8
 
 # What see_nodes takes: R rows of a `NodeTable`, R or 0 of its GPU shares, C watts of power curves,

@@ -21,6 +21,7 @@ from greensched_policies.library.functions import (
     CHOICE_SAVING,
     CHOICE_WHY,
     CHOICE_ZONE,
+    CHOICE_ZONE_NOW,
     MOST_STARTS,
 )
 from greensched_policies.planning.core_plan import CorePlan
@@ -127,11 +128,11 @@ def _plan_of(
         (now_s + begin * slot_s, now_s + end * slot_s)
         for begin, end in zip(begins, ends, strict=True)
     )
-    power_w = float(work.power_w[zone])
+    zone_now = int(told[CHOICE_ZONE_NOW])
     answer = Chosen(
         start_s=run_segments[0][0],
-        run=_mean(zone, power_w, told[CHOICE_RUN : CHOICE_RUN + 4]),
-        run_now=_mean(zone, power_w, told[CHOICE_RUN + 4 :]),
+        run=_mean(zone, work, told[CHOICE_RUN : CHOICE_RUN + 4]),
+        run_now=_mean(zone_now, work, told[CHOICE_RUN + 4 :]),
         saving=told[CHOICE_SAVING],
         why=_REASONS[int(told[CHOICE_WHY])],
         has_room=bool(told[CHOICE_HAS_ROOM]),
@@ -148,7 +149,8 @@ def _edges(chosen: Slots) -> tuple[list[int], list[int]]:
     return np.flatnonzero(steps > 0).tolist(), np.flatnonzero(steps < 0).tolist()
 
 
-def _mean(zone: int, power_w: float, means: Sequence[float]) -> Mean:
+def _mean(zone: int, work: Interruptible, means: Sequence[float]) -> Mean:
+    power_w = float(work.power_w[zone])
     run_s, carbon, price, merit = means
     carbon_g, price_per_mwh = (None if math.isnan(each) else each for each in (carbon, price))
     return Mean(zone, run_s, power_w, carbon_g, price_per_mwh, merit)

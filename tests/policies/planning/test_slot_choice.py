@@ -1,4 +1,7 @@
-"""The compiled library chooses the slots that the plain function, uncompiled, chooses."""
+"""The compiled library chooses the slots that the plain function, uncompiled, chooses.
+
+With several zones, the choice is compared with a run at once in the zone that is best for it.
+"""
 
 import numpy as np
 import pytest
@@ -8,9 +11,14 @@ from hypothesis import strategies as st
 from greensched_policies.costs import pausing
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.slots import SlotColumns
-from greensched_policies.encoding.weights import NO_CARBON_LIMIT
+from greensched_policies.encoding.weights import NO_CARBON_LIMIT, CarbonLimit, Weights
 from greensched_policies.library.functions import CHOICE_ZONE, NO_ZONE_YET
+from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.library_calls import choose_slots
+from greensched_policies.planning.outlook import outlook_of
+from greensched_policies.planning.planning import Thresholds
+from greensched_policies.planning.slot_planning import Interruptible, SlotPlan, plan_slots
+from greensched_policies.rules.catalogue import WHEN_RULES
 
 SLOT_S = 900.0
 costs = st.one_of(
@@ -47,3 +55,48 @@ def test_the_choice_is_the_same(
         return
     asked = (cost, runtime_s, SLOT_S, restart_s, restart_s / SLOT_S, most)
     assert found == pausing.planned_slots(*asked, is_running)[0].tolist()
+
+
+# The first zone is dear and dirty for two hours, then cheap and less dirty; the second one is clean
+# at first.
+FIRST = [(500.0, 100.0)] * 8 + [(300.0, 20.0)] * 32
+SECOND = [(100.0, 50.0)] * 8 + [(400.0, 50.0)] * 32
+
+
+def in_slots(weights: Weights, limit: CarbonLimit, cores_taken: float = 0.0) -> SlotPlan | None:
+    """Return the plan of an hour of work that may wait; `cores_taken` of the second zone's ten."""
+    carbon, price = np.array([FIRST, SECOND]).transpose((2, 0, 1))
+    plan = CorePlan(np.array([10.0, 10.0]), 0.0, SLOT_S, 60)
+    plan.keep(1, 0.0, 4 * 3600.0, cores_taken)
+    work = Interruptible(
+        np.array([3600.0, 3600.0]), 6 * 3600.0, 1.0, np.array([10.0, 10.0]), weights,
+        WHEN_RULES["planned-window"], restart_s=60.0, most_restarts=5.0, limit=limit,
+    )  # fmt: skip
+    return plan_slots(outlook_of(0.0, SLOT_S, carbon, price), plan, work, 0.0,
+                      thresholds=Thresholds())  # fmt: skip
+
+
+def test_work_does_not_wait_for_more_carbon_than_a_run_at_once_in_another_zone() -> None:
+    assert in_slots(Weights(1.0, 0.0, 0.0), CarbonLimit(np.inf)) is None  # planned in one piece
+
+
+def test_a_wait_is_told_beside_a_run_at_once_in_the_zone_that_it_would_take() -> None:
+    found = in_slots(Weights(1.0, 0.0, 0.0), CarbonLimit())
+    assert found is not None
+    run, now = found.chosen.run, found.chosen.run_now
+    assert (run.zone, run.carbon_g_per_kwh, run.price_per_mwh) == (0, 300.0, 20.0)
+    assert (now.zone, now.carbon_g_per_kwh, now.price_per_mwh) == (1, 100.0, 50.0)
+    assert found.chosen.saving == pytest.approx(0.6)
+
+
+def test_work_does_not_wait_for_less_than_it_saves_at_once_in_another_zone() -> None:
+    found = in_slots(Weights(0.0, 1.0, 0.0), CarbonLimit(np.inf))
+    assert found is not None
+    assert (found.chosen.start_s, found.chosen.run.zone) == (0.0, 1)
+
+
+def test_a_zone_without_room_now_is_none_for_a_run_at_once() -> None:
+    found = in_slots(Weights(1.0, 0.0, 0.0), CarbonLimit(np.inf), cores_taken=9.5)
+    assert found is not None
+    assert (found.chosen.run_now.zone, found.chosen.run_now.carbon_g_per_kwh) == (0, 500.0)
+    assert found.chosen.run.carbon_g_per_kwh == 300.0

@@ -184,7 +184,7 @@ def _is_better_paused(job: int, now_s: float, run: Run, hold: Hold) -> bool:
 def _grams_now(job: int, choice: SlotChoice, hold: Hold) -> float:
     """Return the grams of the rest of a job that goes on; infinity where they are not known."""
     now = choice.run_now
-    run_j = hold.terms.power_w[job, choice.zone] * now[RUN_S] * now[MERIT]
+    run_j = hold.terms.power_w[job, choice.zone_now] * now[RUN_S] * now[MERIT]
     grams = now[CARBON] * run_j / JOULES_PER_KWH
     return np.inf if np.isnan(grams) else grams
 

@@ -145,7 +145,8 @@ def note_slots(job: int, begin_s: float, choice: SlotChoice, run: Run, hold: Hol
 @fast
 def _note_choice(job: int, choice: SlotChoice, run: Run, hold: Hold) -> None:
     found, zone, run_means, now = hold.found, choice.zone, choice.run, choice.run_now
-    found[rows.ZONE, job] = found[rows.ZONE_NOW, job] = found[rows.ZONE_EXPECTED, job] = zone
+    found[rows.ZONE, job] = found[rows.ZONE_EXPECTED, job] = zone
+    found[rows.ZONE_NOW, job] = choice.zone_now
     found[rows.WHY, job], found[rows.SAVING, job] = choice.why, choice.saving
     found[rows.CARBON, job], found[rows.PRICE, job] = run_means[CARBON], run_means[PRICE]
     found[rows.CARBON_NOW, job], found[rows.PRICE_NOW, job] = now[CARBON], now[PRICE]
