@@ -156,10 +156,9 @@ def estimates_in(world: World, sleep: Floats) -> JobEstimates:
         wake_s = np.where(world.autoscaled.group >= 0, start_s, wake_s)
     zones = len(world.zones)
     found = estimates_of(world.jobs, world.precedence, world.nodes, zones, wake_s, world.links)
-    if world.links.size == 0:
-        return found
-    runtime_s = np.where(np.isinf(found.runtime_s), 0.0, found.runtime_s)
-    return found._replace(run_j=run_watts(world) * runtime_s)
+    none_can = np.isinf(found.runtime_s)
+    run_j = np.where(none_can, np.inf, run_watts(world) * np.where(none_can, 0.0, found.runtime_s))
+    return found._replace(run_j=run_j)
 
 
 def planned_jobs(world: World, estimates: JobEstimates) -> JobArrays:

@@ -23,7 +23,8 @@ class JobEstimates(NamedTuple):
     latest_start_s: Floats
     # [J,Z] expected on the zone's nodes, mean over their cores; infinite where none can take it
     runtime_s: Floats
-    run_j: Floats  # [J,Z] joules of such a run, without idling; [J,0] without data transfers
+    # [J,Z] joules of such a run on the zone's mean node, without idling; infinite likewise
+    run_j: Floats
     slowest: Floats  # [J] seconds of the slowest able node per second on the reference core
     # [J] longest wait on the node before the job runs, while the node wakes and fetches the data
     # from any zone; the latest start allows for it

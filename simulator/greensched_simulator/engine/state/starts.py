@@ -42,7 +42,9 @@ class UnstartedJob(NamedTuple):
     runtime_s: Floats  # [Z] expected in each zone, infinite where no node can take it
     cpu_cores: float
     data: Data
-    run_j: Floats  # [Z] joules of such a run, over which the cost of its data transfer is spread
+    # [Z] joules of such a run: they weigh its carbon and price, and its data transfer is spread
+    # over them
+    run_j: Floats
     gpus: float = 0.0
     memory_bytes: float = 0.0
     later: LaterRoom = ALL_ROOM
