@@ -11,8 +11,9 @@ from greensched_simulator.world.world import World
 def outcomes_together(world: World, schedules: Sequence[Schedule]) -> tuple[Outcome, ...]:
     """Return the outcomes of a world's schedules, billed until the last job of any ends.
 
-    If a grid has no data for a part of that time, the schedules that last longest have no bill and
-    the time ends without them. Raises MissingData if no schedule can be billed.
+    If a grid has no data for a part of that time, those schedules have no bill that could not be
+    billed alone, else those that last longest; the time ends without them. Raises MissingData if no
+    schedule can be billed.
     """
     alone_s = [billed_until_s(world, schedule) for schedule in schedules]
     # The longest first: they are most likely to lack data, and then the others need not be tried.
@@ -27,13 +28,24 @@ def outcomes_together(world: World, schedules: Sequence[Schedule]) -> tuple[Outc
                 for place in billed
             }
         except MissingData:
-            shorter = [place for place in billed if alone_s[place] < until_s]
-            if not shorter:
+            left = [place for place in billed if _has_data(world, schedules[place], alone_s[place])]
+            if len(left) == len(billed):
+                left = [place for place in billed if alone_s[place] < until_s]
+            if not left:
                 raise
-            billed = shorter
+            billed = left
         else:
             break
     return tuple(
         found[place] if place in found else outcome_without_bill(world, schedule)
         for place, schedule in enumerate(schedules)
     )
+
+
+def _has_data(world: World, schedule: Schedule, until_s: float) -> bool:
+    """Return whether the grids have all data for a schedule's own bill."""
+    try:
+        outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
+    except MissingData:
+        return False
+    return True

@@ -171,6 +171,14 @@ def test_a_grid_without_data_hinders_nobody_while_nothing_draws_from_it() -> Non
     ] * 2
 
 
+def test_who_runs_in_a_gap_of_the_data_is_not_billed_and_who_runs_later_is() -> None:
+    grid = [(0.0, 100.0, 50.0), (HOUR, math.nan, 50.0), (2 * HOUR, 100.0, 50.0)]
+    world = make_world([{}], grids=[grid], length_s=HOUR, empty_nodes_sleep=True)
+    found = outcomes_together(world, [started(hour * HOUR) for hour in range(3)])
+    assert [outcome.is_billed for outcome in found] == [True, False, True]
+    assert (found[0].billed_s, found[2].billed_s) == (3 * HOUR, 3 * HOUR)
+
+
 def test_without_a_bill_nothing_is_charged_for_what_never_ran() -> None:
     world = known_until(3 * HOUR)._replace(length_s=2 * HOUR)
     jobs = make_world([{}, {}]).jobs
