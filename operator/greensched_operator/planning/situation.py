@@ -11,7 +11,7 @@ from greensched_operator.planning.work_power import (
     largest_node,
     pod_needs,
     speeds_for,
-    work_power_w,
+    work_watts,
 )
 from greensched_policies.planning.held_start import jitter_s
 from greensched_policies.planning.outlook import SLOT_S
@@ -40,7 +40,9 @@ class Situation:
     largest_node: tuple[float, float] = field(init=False)  # the most cores and memory of any
     # In each zone, for the needs asked for so far: speeds of a pod, and watts of a workload.
     known_speeds: dict[tuple[float, float, float], list[float]] = field(init=False)
-    known_watts: dict[tuple[float | None, int, float, float], list[float]] = field(init=False)
+    known_watts: dict[tuple[float | None, int, float, float, float], list[float]] = field(
+        init=False
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "largest_node", largest_node(self.zones))
@@ -62,11 +64,10 @@ class Situation:
     def watts(self, one: MayWait) -> list[float]:
         """Return the watts that a workload adds in each zone."""
         work, terms = one.work, one.terms
-        asks = terms.pod_power_w, work.pods, work.cpu_cores, work.gpus
+        asks = terms.pod_power_w, work.pods, *pod_needs(work)
         found = self.known_watts.get(asks)
         if found is None:
-            found = [work_power_w(work, terms, zone) for zone in self.zones]
-            self.known_watts[asks] = found
+            found = self.known_watts[asks] = work_watts(work, terms, self.zones)
         return found
 
 

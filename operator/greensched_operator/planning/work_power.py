@@ -12,26 +12,48 @@ from greensched_operator.planning.cluster_state import Zone
 from greensched_policies.planning.held_start import node_share
 from greensched_policies.planning.planning import NO_ZONE, Mean
 
+_DIGITS = 12  # so that zones whose nodes are alike do not differ by rounding
 LEAST_POWER_W = 1e-3  # of work that requests nothing, so that its zones and hours still compare
 
 
-def work_power_w(work: Work, terms: HoldTerms, zone: Zone) -> float:
-    """Return the mean watts that all pods of a workload add in a zone, with the sites' PUE.
+def work_watts(work: Work, terms: HoldTerms, zones: Sequence[Zone]) -> list[float]:
+    """Return the mean watts that all pods of a workload add in each zone, with the sites' PUE.
 
-    They are those of its JobPowerProfile; else what requested cores and GPUs add on the mean node.
+    They are what requested cores and GPUs add on the mean node. A JobPowerProfile says the watts in
+    the mean zone that can take them; in each they differ as those of cores and GPUs do.
     """
+    found = [
+        work.cpu_cores * zone.watts_per_core + work.gpus * zone.watts_per_gpu for zone in zones
+    ]
     if terms.pod_power_w is not None:
-        power_w = terms.pod_power_w * work.pods * zone.pue
-    else:
-        power_w = work.cpu_cores * zone.watts_per_core + work.gpus * zone.watts_per_gpu
-    return max(power_w, LEAST_POWER_W)
+        of_profile, relative = terms.pod_power_w * work.pods, _relative_watts(work, found, zones)
+        found = [of_profile * zone.pue * each for zone, each in zip(zones, relative, strict=True)]
+    return [max(each, LEAST_POWER_W) for each in found]
+
+
+def _relative_watts(work: Work, watts: Sequence[float], zones: Sequence[Zone]) -> list[float]:
+    """Return the watts in each zone, without its PUE, relative to the mean of zones by cores.
+
+    Zones that cannot take the workload do not count; theirs are 1.
+    """
+    able = [speed > 0.0 for speed in speeds_for(pod_needs(work), zones)]
+    bare_w = [each / zone.pue for each, zone in zip(watts, zones, strict=True)]
+    cores = [zone.cpu_cores * is_able for zone, is_able in zip(zones, able, strict=True)]
+    total = sum(each * many for each, many in zip(bare_w, cores, strict=True))
+    if not total > 0.0:
+        return [1.0] * len(zones)
+    mean_w = total / sum(cores)
+    return [
+        round(each / mean_w, _DIGITS) if is_able else 1.0
+        for each, is_able in zip(bare_w, able, strict=True)
+    ]
 
 
 def own_part(run: Mean, work: Work, terms: HoldTerms, zones: Sequence[Zone]) -> Mean:
     """Return a run of a gang with the power of one member; one that no zone can take stays."""
     if run.zone == NO_ZONE:
         return run
-    return run._replace(power_w=work_power_w(work, terms, zones[run.zone]))
+    return run._replace(power_w=work_watts(work, terms, zones)[run.zone])
 
 
 def run_s(terms: HoldTerms, speed: float) -> float:

@@ -15,7 +15,7 @@ from greensched_operator.objects.job_power_profile import JobPowerProfile, parse
 from greensched_operator.planning.cluster_state import Zone, mean_zone
 from greensched_operator.planning.situation import Situation
 from greensched_operator.planning.start_planning import plan_starts
-from greensched_operator.planning.work_power import run_s, speeds_for, work_power_w
+from greensched_operator.planning.work_power import run_s, speeds_for, work_watts
 from greensched_policies.costs.merit_order import ALIKE
 from tests.operator.annotated_work import HOUR_S, NOW_S, marks, rules, work_of
 from tests.operator.situations import situation_of
@@ -83,7 +83,7 @@ def test_a_profile_that_is_not_there_is_told_and_one_that_is_there_is_not() -> N
 
 def test_without_a_profile_cores_and_gpus_draw_what_they_do_on_the_mean_node() -> None:
     one = waiting(gpus=2.0)
-    assert work_power_w(one.work, one.terms, GPUS) == pytest.approx(1.0 * 5.0 + 2.0 * 240.0)
+    assert work_watts(one.work, one.terms, [GPUS]) == [pytest.approx(1.0 * 5.0 + 2.0 * 240.0)]
 
 
 def test_a_profile_says_the_watts_of_each_pod_whatever_it_requests() -> None:
@@ -92,7 +92,29 @@ def test_a_profile_says_the_watts_of_each_pod_whatever_it_requests() -> None:
     one = waiting(gpus=2.0, profile=phases)
     three = replace(one.work, pods=3)
     mean_w = (10.0 * 60.0 + 30.0 * 260.0) / 40.0
-    assert work_power_w(three, one.terms, CPUS) == pytest.approx(3 * mean_w * 1.5)
+    assert work_watts(three, one.terms, [CPUS]) == [pytest.approx(3 * mean_w * 1.5)]
+
+
+@pytest.mark.parametrize(
+    ("zones", "watts"),
+    [
+        pytest.param([(64.0, 4.0, 1.0), (64.0, 8.0, 2.0)], [40.0, 80.0], id="only-pue"),
+        pytest.param([(64.0, 3.0, 1.0), (64.0, 9.0, 1.0)], [20.0, 60.0], id="three-times-as-many"),
+        pytest.param([(96.0, 3.0, 1.0), (32.0, 9.0, 1.0)], [80 / 3, 80.0], id="mean-by-cores"),
+        pytest.param([(64.0, 0.0, 1.0), (64.0, 0.0, 1.0)], [40.0, 40.0], id="nothing-known"),
+    ],
+)
+def test_a_profiles_watts_differ_between_zones_as_those_of_their_nodes(
+    zones: list[tuple[float, float, float]], watts: list[float]
+) -> None:
+    one = waiting(profile=profile(work=[{"duration": "1h", "watts": 40}]))
+    found = [Zone("Z", cores, watts_per_core=core_w, pue=pue) for cores, core_w, pue in zones]
+    assert work_watts(one.work, one.terms, found) == pytest.approx(watts)
+
+
+def test_zones_that_cannot_take_the_work_change_nothing_of_a_profile() -> None:
+    one = waiting(gpus=1.0, profile=profile(work=[{"duration": "1h", "watts": 400}]))
+    assert work_watts(one.work, one.terms, [CPUS, GPUS])[1] == pytest.approx(400.0 * 1.25)
 
 
 @pytest.mark.parametrize(
