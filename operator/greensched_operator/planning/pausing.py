@@ -26,6 +26,7 @@ from greensched_operator.planning.situation import Planned, Situation, jitter_of
 from greensched_operator.planning.start_planning import core_plan, interruptible, needs_of
 from greensched_operator.planning.work_power import run_s
 from greensched_policies.planning.core_plan import CorePlan
+from greensched_policies.planning.held_start import fits_share
 from greensched_policies.planning.planning import Thresholds
 from greensched_policies.planning.resuming import done_work_s
 from greensched_policies.planning.slot_planning import plan_slots
@@ -73,7 +74,7 @@ def choose_pauses(
     cluster_cores = sum(zone.cpu_cores for zone in situation.zones)
     for run_segment, waiting, progress in sorted(candidates, key=_latest_s):
         cores = waiting.work.cpu_cores
-        if held_cores + cores > waiting.policy.max_held_share * cluster_cores:
+        if not fits_share(held_cores + cores, waiting.policy.max_held_share * cluster_cores):
             continue
         planned = _suspended(run_segment, waiting, plan, situation)
         if planned is not None:

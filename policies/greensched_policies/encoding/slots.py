@@ -21,16 +21,20 @@ class SlotColumns(NamedTuple):
     price_at_start: Floats  # per MWh
     price_over_run: Floats  # per MWh, mean over the expected run
     weighted_over_run: Floats  # money and carbon of the run, relative, weighted; lower is better
-    # Highest share of the zone's cores that run or are planned, or of its GPUs times FULL.
+    # Highest share of the zone's cores that run or are planned, or of its GPUs times GPU_SHARE.
     busiest_over_run: Floats
     completion: Floats  # the time from now until the end, relative, weighted by performance
 
 
 # Percentile of the values at the candidate starts; GAIA's artifact takes it for Ecovisor.
 THRESHOLD_PERCENT = 30
-# A zone is full before its last core or byte is requested, because what is free is fragmented; GPUs
-# are not.
-FULL = 0.9
+# As a share: sums of requests differ by the order in which they were added, and thrice 0.1 is more
+# than 0.3.
+SUM_ROUNDING = 1e-9
+# A zone is full above nine tenths, before its last core or byte is requested, because what is free
+# is fragmented. GPUs are not: their shares are multiplied, so that the last one fills the zone.
+GPU_SHARE = 0.9
+FULL = GPU_SHARE * (1.0 + SUM_ROUNDING)
 # Times the largest difference of costs, so that a start with room always wins.
 OVERLOAD_COST = 10.0
 
@@ -45,7 +49,7 @@ def has_room(used: Floats, capacity: float, more: float) -> bool:
 
 def has_gpus(gpus: Floats, capacity: float, more: float) -> bool:
     """Return whether a zone has the GPUs that are kept in some slots, [S] or [0], and `more`."""
-    return bool(gpus.size == 0 or gpus.max() + more <= capacity)
+    return bool(gpus.size == 0 or gpus.max() + more <= capacity * (1.0 + SUM_ROUNDING))
 
 
 def with_overload(weighted: Floats, busiest: Floats, spread: Floats | float) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 
 from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_policies.encoding.slots import FULL, SlotColumns, with_overload
+from greensched_policies.encoding.slots import FULL, GPU_SHARE, SlotColumns, with_overload
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.kernel.forecast_window import fill_gaps, watch_run
 from greensched_policies.kernel.later_room import LaterRoom, later_share
@@ -144,7 +144,7 @@ def watch_room(
     if work.gpus > 0.0 and plan.gpus.shape[1] > 0:
         # GPUs are whole: there is room until the last one is requested.
         gpus, capacity = plan.gpus[zone], plan.gpu_capacity[zone]
-        watch_plan(gpus, capacity, touched, work.gpus, room, FULL, busiest)
+        watch_plan(gpus, capacity, touched, work.gpus, room, GPU_SHARE, busiest)
 
 
 @borrowing

@@ -8,6 +8,7 @@ import zlib
 import numpy as np
 
 from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.encoding.slots import SUM_ROUNDING
 
 _DAY_S = 86_400.0
 WRITTEN_ANEW_S = 2.0  # a planned start that moves by less is not written: it has whole seconds
@@ -78,7 +79,12 @@ def within_share(
     may_be_held = np.zeros(order.size, np.int64)
     for place in order:
         cores = held_cores + cpu_cores[place]
-        if cores <= most_cores[place] or starts_now[place]:
+        if fits_share(cores, most_cores[place]) or starts_now[place]:
             held_cores = cores
             may_be_held[place] = 1
     return may_be_held
+
+
+def fits_share(held_cores: float, most_cores: float) -> bool:
+    """Return whether held work requests no more than its share, but for the rounding of sums."""
+    return held_cores <= most_cores * (1.0 + SUM_ROUNDING)

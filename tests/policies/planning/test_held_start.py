@@ -107,8 +107,15 @@ def test_held_work_never_requests_more_than_its_share(
     starts_now = np.array([int(each) for _, each in works])
     order, limits = np.arange(cores.size), np.full(cores.size, most_cores)
     held = within_share(order, cores, limits, starts_now, 0.0)
-    assert cores[(held == 1) & (starts_now == 0)].sum() <= most_cores + 1e-9
+    assert cores[(held == 1) & (starts_now == 0)].sum() <= most_cores * (1.0 + 1e-8)
     assert held[starts_now == 1].all()
     assert not cores.size or within_share(order, cores, limits, starts_now, math.inf).tolist() == (
         starts_now.tolist()
     )
+
+
+def test_work_that_fills_the_held_share_exactly_is_held() -> None:
+    cores = np.full(3, 0.1)
+    assert cores.sum() > 0.3, "but for rounding it is as much"
+    held = within_share(np.arange(3), cores, np.full(3, 0.3), np.zeros(3, np.int64), 0.0)
+    assert held.tolist() == [1, 1, 1]

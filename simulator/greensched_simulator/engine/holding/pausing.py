@@ -11,7 +11,7 @@ from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.costs.slot_window import NOT_RUNNING
 from greensched_policies.kernel.slot_choice import CARBON, MERIT, RUN_S, SlotChoice
 from greensched_policies.library import functions as rows
-from greensched_policies.planning import lateness, quiet_spans, resuming
+from greensched_policies.planning import held_start, lateness, quiet_spans, resuming
 from greensched_simulator.arrays.heaps import job_at, restore, size_of
 from greensched_simulator.engine.execution.running import add_part, parts_of
 from greensched_simulator.engine.execution.workers import (
@@ -60,6 +60,7 @@ _resumed_run_s = compiled(resuming.resumed_run_s, inlined)
 _restarts_left = compiled(resuming.restarts_left, inlined)
 _spare_s = compiled(lateness.spare_s, inlined)
 _after_quiet = compiled(quiet_spans.after_quiet, inlined)
+_fits_share = compiled(held_start.fits_share, inlined)
 
 
 @fast
@@ -75,7 +76,8 @@ def pause_running(now_s: float, run: Run, hold: Hold) -> None:
     chosen, count = np.empty(jobs.size, np.int64), 0
     for job in jobs:
         cores = all_cores(job, run.jobs, run.recorded)
-        if cores_held + cores <= most_cores and _is_better_paused(job, now_s, run, hold):
+        fits_share = _fits_share(cores_held + cores, most_cores)
+        if fits_share and _is_better_paused(job, now_s, run, hold):
             cores_held += cores
             chosen[count] = job
             count += 1

@@ -132,6 +132,26 @@ def with_gangs(seed: int, policy: GreenPolicy) -> World:
     return world._replace(jobs=world.jobs._replace(workers=workers))
 
 
+@pytest.mark.parametrize(("seed", "cores", "of_a_node", "spec"), [
+    pytest.param(52, (0.3, 0.6, 1.2, 2.4), 8.0, {}, id="room"),
+    pytest.param(71, (0.3, 0.6, 1.2, 2.4), 8.0, {}, id="room-of-another-day"),
+    pytest.param(33, (0.1, 0.2, 0.3, 0.6), 10.0, {"maxHeldSharePercent": 10}, id="held-share"),
+])  # fmt: skip
+def test_both_add_up_tenths_of_cores_alike(
+    seed: int, cores: tuple[float, ...], of_a_node: float, spec: dict[str, Any]
+) -> None:
+    """The engine adds and removes cores in one sum, the operator sums them anew."""
+    manifest = {"metadata": {"name": "p"}, "spec": {"mode": "enforce", "defaultDelay": "8h"} | spec}
+    policy, world = parse(manifest), drawn(seed, of_a_node)
+    jobs, count = world.jobs, world.jobs.arrival_s.size
+    jobs = jobs._replace(
+        arrival_s=jobs.arrival_s / (2.0 if spec else 3.0),
+        cpu_cores=np.random.default_rng(seed).choice(cores, count),
+        memory_bytes=np.full(count, 1e6), gpus=np.zeros(count),
+    )  # fmt: skip
+    assert_same_releases(world._replace(jobs=jobs, green_policy=policy), policy)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_both_plan_by_the_watts_of_the_kind_of_work(seed: int) -> None:
     """The operator reads them off a JobPowerProfile, which has the same watts on all nodes."""
