@@ -1,7 +1,8 @@
-"""The plan as the operator has it: what runs now, and what is held; nothing of what has ended.
+"""The plan as the operator has it: what runs, queues or is held now; nothing of what has ended.
 
 A running job counts from the slot in which it began to the slot of its expected end, and an overdue
-one in the present slot. A job that was released but found no room counts nowhere.
+one in the present slot. A job that was released keeps its room until it has a node; not one that
+never had a plan, or was released because held jobs would exceed their share.
 """
 
 from greensched_policies.compiling.compiled import compiled, fast, inlined
