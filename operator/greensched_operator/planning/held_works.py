@@ -160,8 +160,10 @@ class HeldWorks:
             self.planned[uid] = planned
 
     def sent(self, release: ReleaseNow, monotonic_s: float) -> None:
-        """Record that a release was sent."""
+        """Record that a release was sent; work over the held share loses its plan, and its room."""
         self._released[release.work.uid] = release, monotonic_s
+        if release.reason is ReleaseReason.HELD_SHARE:
+            self.planned.pop(release.work.uid, None)
 
     def was_sent(self, uid: str) -> bool:
         """Return whether a release of the workload was sent less than `RESENT_AFTER_S` ago."""

@@ -10,11 +10,11 @@ import pytest
 
 from greensched_core import labels
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.holding.judging import MayWait, judge
+from greensched_operator.holding.judging import MayWait, ReleaseNow, judge
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.cluster_state import Zone
-from greensched_operator.planning.held_works import HeldWorks
+from greensched_operator.planning.held_works import RESENT_AFTER_S, HeldWorks
 from greensched_operator.planning.outlooks import slot_begin
 from greensched_operator.planning.plan_words import late_chance, why_held
 from greensched_operator.planning.queued_works import QueuedWorks
@@ -109,6 +109,24 @@ def test_released_work_keeps_its_room_until_it_has_a_pod_on_a_node() -> None:
     assert len(works.queue.without(frozenset())) == 1
     assert works.queue.without({work.uid}) == ()
     assert len(works.queue) == 0
+
+
+def test_work_over_the_held_share_keeps_no_room_of_an_earlier_plan() -> None:
+    one = planned(waiting(), situation(FULL_FOR_2_H))
+    works, work = works_with(one), one.waiting.work
+    works.sent(ReleaseNow(work, ReleaseReason.HELD_SHARE, "too much is held"), 1.0)
+    assert works.planned == {}
+    works.put(replace(work, is_stopped=False))
+    assert len(works.queue) == 0
+
+
+def test_work_over_the_held_share_that_nobody_started_is_planned_again() -> None:
+    one = planned(waiting(), situation(FULL_FOR_2_H))
+    works, release = works_with(one), ReleaseNow(one.waiting.work, ReleaseReason.HELD_SHARE, "")
+    works.sent(release, 1.0)
+    assert works.judged(rules(ENFORCING), NOW_S, 1.0 + RESENT_AFTER_S) == works.unplanned() == []
+    assert works.judged(rules(ENFORCING), NOW_S, 1.1 + RESENT_AFTER_S) == []
+    assert [each.work.name for each in works.unplanned()] == ["train"]
 
 
 @pytest.mark.parametrize("change", [
