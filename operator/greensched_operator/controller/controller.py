@@ -144,7 +144,9 @@ class Controller:
             self._recorder.keep_only(self.works.known())
             with self._metrics.replan_s.time():
                 await self._queue_again()
-                await self._plan(self.works.waiting(), [], plans_may_stay=may_stay)
+                # What was sent, and nobody has seen start, neither waits nor queues yet.
+                sent = [one for uid, one in self.works.planned.items() if self.works.was_sent(uid)]
+                await self._plan(self.works.waiting(), sent, is_all=True, plans_may_stay=may_stay)
             planned = list(self.works.planned.values())
             pausing = self._pauser.pause(rules, lambda: self._situation(planned))
             await self._while_starting(pausing)
@@ -190,14 +192,18 @@ class Controller:
         waiting: Sequence[MayWait],
         earlier_plans: Sequence[Planned],
         *,
+        is_all: bool = False,
         plans_may_stay: bool = False,
     ) -> None:
-        """Plan work; `plans_may_stay`: only where its earlier plan has no room any more."""
+        """Plan work, all of it or what has no plan yet, beside earlier plans.
+
+        `plans_may_stay`: of all work only that whose earlier plan has no room any more.
+        """
         if not waiting:
             return
         try:
             situation = self._situation(earlier_plans)
-            if not earlier_plans:
+            if is_all or not earlier_plans:
                 is_anew = not plans_may_stay or not self._is_as_planned(situation)
                 if is_anew:
                     self._planned_on = _names(situation), situation.outlooks

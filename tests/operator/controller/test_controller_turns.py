@@ -60,6 +60,7 @@ class Scene:
         self.go_on.set()
         self.fault: Exception | None = None
         self.staying: list[list[str]] = []  # whose plan may stay, of each planning
+        self.beside: list[list[str]] = []  # whose room is kept, of each planning
         self.metrics = ControllerMetrics(CollectorRegistry())
         self.works = HeldWorks(frozenset({labels.SCHEDULER_NAME}))
         self.outbox = Outbox(1000.0)
@@ -69,7 +70,7 @@ class Scene:
         self.controller = Controller(
             self.works,
             Arrivals(outputs, self.clock),
-            Planning(rules, lambda _: self.situation, self.plan),
+            Planning(rules, self.situation_now, self.plan),
             outputs,
             Pauser(self.works, dict, lambda _: None, outputs, self.clock, rules),
             self.clock,
@@ -84,6 +85,10 @@ class Scene:
             self.decisions.append(meta["annotations"].get(labels.DECISION))
         return httpx.Response(200, json={})
 
+    def situation_now(self, earlier_plans: Sequence[Planned]) -> Situation:
+        """Return the situation with the plans whose room is kept."""
+        return replace(self.situation, earlier_plans=tuple(earlier_plans))
+
     def plan(
         self, waiting: Sequence[MayWait], now: Situation
     ) -> tuple[list[Planned], list[ReleaseNow]]:
@@ -91,6 +96,7 @@ class Scene:
         self.planning.set()
         assert self.go_on.wait(PATIENCE_S)
         self.staying.append([] if now.may_move else sorted(now.staying))
+        self.beside.append([each.waiting.work.name for each in now.earlier_plans])
         if self.fault is not None:
             raise self.fault
         return plan_starts(waiting, now)
@@ -221,6 +227,17 @@ async def test_without_news_only_what_has_no_room_any_more_is_planned_again() ->
     scene.clock.advance(30.0)
     await scene.controller.turn()
     assert scene.staying == [[], ["train"], []]
+
+
+async def test_what_was_sent_keeps_its_room_until_the_watch_shows_its_start() -> None:
+    scene = Scene()
+    scene.works.put(work_of("train", marks(deadline="12h", runtime="1h")))
+    await scene.controller.turn()
+    scene.clock.advance(scene.works.planned["train"].start_s - NOW_S)
+    scene.works.put(work_of("next", marks(deadline="12h", runtime="1h")))
+    await scene.controller.turn()  # starts the one, and plans the other
+    assert scene.beside == [[], ["train"]]
+    assert scene.staying == [[], ["train"]]
 
 
 @pytest.mark.parametrize("change", [
