@@ -94,19 +94,28 @@ def requeued(situation: Situation) -> tuple[Planned, ...]:
 def room_check(situation: Situation) -> Callable[[Planned], bool]:
     """Return a function that tells whether there is room for planned work that starts now.
 
-    The earlier plans of the situation contain it. Work whose policy does not wait for room, or
-    whose zone is gone, always has room.
+    The earlier plans of the situation contain it. Work for which there is none gives the room of
+    its plan back, because it is planned again, as is its gang. Work whose policy does not wait for
+    room, or whose zone is gone, always has room.
     """
     plan, begin_s = core_plan(situation), slot_begin(situation.now_s)
     places = {zone.name: place for place, zone in enumerate(situation.zones)}
+    refused = set[tuple[str, str]]()  # gangs
 
     def has_room(planned: Planned) -> bool:
         place, chosen = places.get(planned.kept_zone), planned.chosen
         if place is None or not planned.waiting.policy.waits_for_room:
             return True
         first_s, last_s = (*planned.run_segments, (chosen.expected_s, chosen.kept_until_s))[0]
-        until_s = begin_s + last_s - first_s
-        return plan.has_room(place, begin_s, until_s, with_gpus=planned.waiting.work.gpus > 0.0)
+        until_s, work = begin_s + last_s - first_s, planned.waiting.work
+        gang, with_gpus = (work.namespace, work.gang), work.gpus > 0.0
+        if gang not in refused and plan.has_room(place, begin_s, until_s, with_gpus=with_gpus):
+            return True
+        if work.gang:
+            refused.add(gang)
+        cores, gpus, memory_bytes = needs_of(work)
+        _keep_planned(plan, place, planned, (-cores, -gpus, -memory_bytes))
+        return False
 
     return has_room
 
@@ -127,16 +136,22 @@ def core_plan(situation: Situation) -> CorePlan:
     for one in (*situation.queued, *situation.earlier_plans):
         place = places.get(one.kept_zone)
         if place is not None:
-            chosen, work = one.chosen, one.waiting.work
-            whole = ((chosen.expected_s, chosen.kept_until_s),)
-            for begin_s, end_s in one.run_segments or whole:
-                plan.keep(place, begin_s, end_s, *needs_of(work))
+            _keep_planned(plan, place, one, needs_of(one.waiting.work))
     soonest_s = slot_begin(situation.now_s) + outlook.slot_s
     for run in situation.running:
         until_s = max(run.until_s, soonest_s)
         needs = run.cpu_cores, run.gpus, run.memory_bytes
         plan.keep(run.zone, situation.now_s, until_s, *needs)
     return plan
+
+
+def _keep_planned(
+    plan: CorePlan, place: int, one: Planned, needs: tuple[float, float, float]
+) -> None:
+    """Add what planned work needs in a zone for its run, or its run segments."""
+    whole = ((one.chosen.expected_s, one.chosen.kept_until_s),)
+    for begin_s, end_s in one.run_segments or whole:
+        plan.keep(place, begin_s, end_s, *needs)
 
 
 def _in_slots(

@@ -35,9 +35,11 @@ def situation(*running: Running, grams: list[float] | None = None) -> Situation:
     return replace(found, running=running)
 
 
-def waiting(name: str = "train", *, waits_for_room: bool = True, **said: str) -> MayWait:
+def waiting(
+    name: str = "train", gang: str = "", *, waits_for_room: bool = True, **said: str
+) -> MayWait:
     asked = {"deadline": "8h", "runtime": "30m"} | said
-    work = work_of(name, marks(NOW_S, NOW_S + 4 * HOUR_S, **asked))
+    work = work_of(name, marks(NOW_S, NOW_S + 4 * HOUR_S, **asked), gang=gang)
     found = judge(work, rules(replace(ENFORCING, waits_for_room=waits_for_room)), NOW_S)
     assert isinstance(found, MayWait)
     return found
@@ -74,6 +76,22 @@ def test_a_start_that_has_come_is_put_off_while_others_have_its_room() -> None:
     careless = replace(found, waiting=waiting(waits_for_room=False))
     assert is_full(careless)
     assert is_full(replace(found, kept_zone="gone"))
+
+
+@pytest.mark.parametrize(("gang", "have_room"), [
+    pytest.param("", [False, True, True, True, True, True], id="each-by-itself"),
+    pytest.param("ring", [False] * 6, id="a-gang-together"),
+])  # fmt: skip
+def test_starts_that_have_come_are_put_off_only_as_far_as_others_have_their_room(
+    gang: str, have_room: list[bool]
+) -> None:
+    clean_later = situation(grams=[500.0] * 4 + [100.0] * 92)
+    asked = [waiting(f"job-{number}", gang) for number in range(6)]
+    found, _ = plan_starts(asked, clean_later)
+    (at_s,) = {one.start_s for one in found}
+    two_less = replace(clean_later, running=(Running(0, at_s + 4 * HOUR_S, 2.0),))
+    has_room = room_check(replace(two_less, now_s=at_s, earlier_plans=tuple(found)))
+    assert [has_room(one) for one in found] == have_room
 
 
 def works_with(one: Planned) -> HeldWorks:
@@ -124,7 +142,8 @@ def test_work_over_the_held_share_that_nobody_started_is_planned_again() -> None
     one = planned(waiting(), situation(FULL_FOR_2_H))
     works, release = works_with(one), ReleaseNow(one.waiting.work, ReleaseReason.HELD_SHARE, "")
     works.sent(release, 1.0)
-    assert works.judged(rules(ENFORCING), NOW_S, 1.0 + RESENT_AFTER_S) == works.unplanned() == []
+    assert works.judged(rules(ENFORCING), NOW_S, 1.0 + RESENT_AFTER_S) == []
+    assert works.unplanned() == []
     assert works.judged(rules(ENFORCING), NOW_S, 1.1 + RESENT_AFTER_S) == []
     assert [each.work.name for each in works.unplanned()] == ["train"]
 
