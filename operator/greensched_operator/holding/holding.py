@@ -111,16 +111,23 @@ def hold_terms(
         return NotHeld(Unheld.NO_SLACK, text)
     if latest_s < hold_request.arrived_s + LEAST_HOLD_S:
         slack = format_duration(max(latest_s - hold_request.arrived_s, 0.0))
-        margin = format_duration(round(takes_s - longest_s))
-        slow = "" if longest_s == runtime_s else ", on the slowest node"
-        return NotHeld(
-            Unheld.NO_SLACK,
-            f"{bound} leaves only {slack} to wait, after {format_duration(round(longest_s))} of "
-            f"runtime ({runtime_from}{slow}) and {margin} for the start and for longer runs, "
-            f"so that {100 * policy.on_time_target:.4g} % of them end in time",
-        )
+        text = f"{bound} leaves only {slack} to wait"
+        is_alone = cron_job is not None and not cron_job.may_overlap
+        if bound is StartLimit.DEADLINE or (bound is StartLimit.NEXT_RUN and is_alone):
+            slow = "" if longest_s == runtime_s else ", on the slowest node"
+            text += _after(longest_s, f"{runtime_from}{slow}", takes_s - longest_s, policy)
+        return NotHeld(Unheld.NO_SLACK, text)
     return HoldTerms(
         start_from_s, latest_s, bound, hold_request.deadline_s, runtime_s, runtime_from, error
+    )
+
+
+def _after(longest_s: float, source: str, more_s: float, policy: GreenPolicy) -> str:
+    """Return what work that must end in time needs after a wait."""
+    runtime, margin = (format_duration(round(each)) for each in (longest_s, more_s))
+    return (
+        f", after {runtime} of runtime ({source}) and {margin} for the start and for longer runs, "
+        f"so that {100 * policy.on_time_target:.4g} % of them end in time"
     )
 
 

@@ -29,6 +29,7 @@ EXACT = GreenPolicy(mode=Mode.ENFORCE, runtime_error=0.0, start_delay_s=1.0)
 # NOW_S is 22:13:20 UTC; the next whole hour begins 2800 s later.
 HOURLY = CronJob("team", "nightly", "uid", {}, "0 * * * *", "", ())
 ALONE = replace(HOURLY, may_overlap=False)
+EVERY_MINUTE = replace(HOURLY, schedule="* * * * *")
 TO_NEXT_RUN_S = 2800.0
 
 
@@ -115,6 +116,32 @@ def test_why_it_is_not_held(asked: HoldRequest, policy: GreenPolicy, reason: Unh
     terms = hold_terms(asked, policy)
     assert isinstance(terms, NotHeld)
     assert terms.reason == reason
+
+
+AFTER = (
+    ", after 1h of runtime (default) and 11m for the start and for longer runs, so that 99.5 % of "
+    "them end in time"
+)
+
+
+@pytest.mark.parametrize(("asked", "policy", "cron_job", "text"), [
+    pytest.param(hold_request(deadline_s=HOUR_S), POLICY, None,
+                 f"deadline leaves only 0s to wait{AFTER}", id="it-must-end"),
+    pytest.param(hold_request(start_by_s=59.0), POLICY, None,
+                 "max-delay or window leaves only 59s to wait", id="it-must-only-start"),
+    pytest.param(hold_request(deadline_s=9 * HOUR_S), replace(POLICY, longest_hold_s=0.0), None,
+                 "the policy's longest hold leaves only 0s to wait", id="nothing-is-held-long"),
+    pytest.param(hold_request(start_by_s=HOUR_S), POLICY, ALONE,
+                 f"its CronJob's next run leaves only 0s to wait{AFTER}", id="alone"),
+    pytest.param(hold_request(start_by_s=HOUR_S), POLICY, EVERY_MINUTE,
+                 "its CronJob's next run leaves only 0s to wait", id="beside-the-next-run"),
+])  # fmt: skip
+def test_the_runtime_is_named_only_where_it_leaves_no_time(
+    asked: HoldRequest, policy: GreenPolicy, cron_job: CronJob | None, text: str
+) -> None:
+    terms = hold_terms(asked, policy, cron_job)
+    assert isinstance(terms, NotHeld)
+    assert (terms.reason, terms.text) == (Unheld.NO_SLACK, text)
 
 
 def test_the_runtime_is_what_was_said_else_learned_else_the_default() -> None:
