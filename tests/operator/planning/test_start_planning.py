@@ -85,6 +85,28 @@ def test_a_gang_shares_its_start_and_the_strictest_end() -> None:
     planned, _ = plan_starts(gang, situation())
     assert len({one.start_s for one in planned}) == 1
     assert planned[0].start_s <= gang[1].terms.latest_start_s
+    assert planned[0].is_now, "the clean hour is after that, so there is nothing to wait for"
+
+
+def test_a_gang_has_room_only_where_the_memory_of_all_has() -> None:
+    zone = replace(situation().zones[0], memory_bytes=8e9)
+    now = replace(situation([100.0] * 4 + [500.0] * 92), zones=(zone,))
+    gang = [with_memory(waiting(f"of-{place}", gang="ring"), 3e9) for place in range(2)]
+    asked = [with_memory(waiting("before"), 2e9), *gang]
+    planned, _ = plan_starts(asked, now)
+    assert [one.chosen.has_room for one in planned] == [True, True, True]
+    starts_s = {one.waiting.work.name: one.chosen.expected_s for one in planned}
+    assert starts_s["of-0"] == starts_s["of-1"] > starts_s["before"]
+
+
+def with_memory(one: MayWait, memory_bytes: float) -> MayWait:
+    return replace(one, work=replace(one.work, memory_bytes=memory_bytes))
+
+
+def test_work_of_equal_requests_has_the_watts_of_its_own_profile() -> None:
+    now, plain = situation(), waiting()
+    profiled = replace(plain, terms=replace(plain.terms, pod_power_w=77.0))
+    assert (now.watts(plain), now.watts(profiled), now.watts(plain)) == ([5.0], [77.0], [5.0])
 
 
 @pytest.mark.parametrize(
