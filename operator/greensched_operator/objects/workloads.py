@@ -20,8 +20,9 @@ _GANG_LABEL = "scheduling.x-k8s.io/pod-group"
 _SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 _JOB_CONTROLLER = "kubernetes.io/job-controller"  # spec.managedBy of Jobs that Kubernetes runs
 _GRACE_S = 30.0  # Kubernetes' default of terminationGracePeriodSeconds
-# These owners rely on their pods running: a hold would only stall a rollout or a daemon.
-_SERVING_OWNERS = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"})
+# These owners rely on their pods running: a hold would only stall a rollout or a daemon, and none
+# of their pods ends by itself.
+SERVING_OWNERS = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"})
 
 
 class WorkKind(StrEnum):
@@ -230,7 +231,7 @@ class Work:
     @property
     def is_served(self) -> bool:
         """Return whether it belongs to a controller of services or to a Job: then never held."""
-        return self.owner is not None and self.owner.kind in _SERVING_OWNERS | {"Job"}
+        return self.owner is not None and self.owner.kind in SERVING_OWNERS | {"Job"}
 
 
 def job_work(job: JobObject) -> Work:

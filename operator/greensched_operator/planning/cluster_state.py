@@ -16,6 +16,7 @@ from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.state import Node
 from greensched_operator.objects.placed_pods import PlacedPod
+from greensched_operator.objects.workloads import SERVING_OWNERS
 from greensched_policies.costs.merit_order import ALIKE, merit_order
 
 _ROUNDING = 1e-9  # of sums of sizes, as a share
@@ -299,8 +300,11 @@ class RunningPods:
         known = self._pods.get(uid)
         if known is None or known.node != node:
             pod, now_s, maker = workload_of(item), self._clock.now(), item.metadata.maker
-            until_s = now_s + self._runtime_s(pod.scheduler, pod.runtime_s)
-            owner = "" if maker is None else maker.uid
+            kind, owner = ("", "") if maker is None else (maker.kind, maker.uid)
+            runtime_s = pod.runtime_s
+            if runtime_s is None:
+                runtime_s = self._assumed_runtime_s(pod.scheduler, kind)
+            until_s = now_s + runtime_s
             self._pods[uid] = RunningPod(
                 node, pod.cpu_cores, until_s, owner, now_s, pod.gpus, memory_bytes=pod.memory_bytes
             )
@@ -321,7 +325,7 @@ class RunningPods:
         """Remove a deleted pod."""
         self._pods.pop(item.metadata.uid, None)
 
-    def _runtime_s(self, scheduler: str, runtime_s: float | None) -> float:
-        if runtime_s is not None:
-            return runtime_s
-        return self._default_runtime_s if scheduler in self._schedulers else float("inf")
+    def _assumed_runtime_s(self, scheduler: str, owner_kind: str) -> float:
+        """Return how long a pod runs that says nothing of it; replicas of services: for ever."""
+        is_work = scheduler in self._schedulers and owner_kind not in SERVING_OWNERS
+        return self._default_runtime_s if is_work else math.inf

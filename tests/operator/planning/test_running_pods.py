@@ -1,5 +1,8 @@
 """Pods on nodes, as the watch brings them: when each is expected to end."""
 
+import math
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -60,3 +63,40 @@ def test_a_pod_that_is_being_deleted_ends_with_its_grace_period(expected_s: floa
     pods.upsert(pod())
     pods.upsert(pod(deleted=format_timestamp(NOW_S + 30.0)))
     assert [each.until_s for each in pods] == [NOW_S + 30.0]
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "DaemonSet"])
+def test_a_replica_of_a_service_never_ends_by_itself(kind: str) -> None:
+    assert expected_end_s(owned_by(kind)) == math.inf
+
+
+def test_a_replica_that_names_a_runtime_is_expected_to_run_that_long() -> None:
+    """Such as a worker of a job queue, which an autoscaler removes when the queue is empty."""
+    annotated = owned_by("ReplicaSet", annotations={labels.RUNTIME: "2h"})
+    assert expected_end_s(annotated) == NOW_S + 2 * HOUR_S
+
+
+@pytest.mark.parametrize("kind", ["Job", "Workflow"])
+def test_another_pod_that_names_no_runtime_is_expected_to_run_for_the_usual_time(kind: str) -> None:
+    assert expected_end_s(owned_by(kind)) == NOW_S + HOUR_S
+
+
+def owned_by(kind: str, **meta: Any) -> PlacedPod:
+    """Return a pod without a runtime that a controller created."""
+    owner = {"kind": kind, "name": "chat-5d8f", "uid": "o-1", "controller": True}
+    item = {
+        "metadata": {"name": "chat-5d8f-x2", "uid": "u-2", "ownerReferences": [owner], **meta},
+        "spec": {"schedulerName": labels.SCHEDULER_NAME, "nodeName": "n1"},
+    }
+    return msgspec.convert(item, PlacedPod)
+
+
+def expected_end_s(item: PlacedPod) -> float:
+    """Return when a pod is expected to end that is seen on its node now."""
+    schedulers = frozenset({labels.SCHEDULER_NAME})
+    pods = RunningPods(
+        schedulers, HOUR_S, ManualClock(NOW_S), lambda _: None, lambda *_: None, lambda _: 1.0
+    )
+    pods.upsert(item)
+    (found,) = pods
+    return found.until_s
