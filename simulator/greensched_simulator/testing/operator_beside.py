@@ -283,7 +283,7 @@ class OperatorBeside:
                 jobs = world.jobs
                 until_s = start_s + self.left_s(job) / world.nodes.speed[node]
                 if is_replica(jobs)[job]:
-                    until_s = max(jobs.leaves_at_s[job], start_s)
+                    until_s = np.inf  # only the autoscaler knows
                 zone = int(world.nodes.zone[node])
                 needs = jobs.cpu_cores[job], jobs.gpus[job], jobs.memory_bytes[job]
                 running = Running(zone, world.start_s + until_s, *map(float, needs))

@@ -71,7 +71,7 @@ def start(job: int, node: int, now_s: float, run: Run) -> None:
         done_s = begin_s + jobs.runtime_s[job] / speed_of(job, node, jobs, cluster)
         look_s = end_s = leaves_s(job, begin_s, done_s, jobs)
         ends_s = begin_s + expected_left / cluster.nodes[CORE_SPEED, node]
-        expected_s = leaves_s(job, begin_s, ends_s, jobs)
+        expected_s = _expected_end_s(job, begin_s, ends_s, run)
     else:
         expected_s = _begin_run_segment(job, begin_s, run)
         end_s = end_s_of(job, jobs, recorded.progress)
@@ -100,7 +100,19 @@ def _begin_run_segment(job: int, begin_s: float, run: Run) -> float:
     if run.terms.may_pause:  # as the operator knows it
         left_s = max(jobs.estimate_s[job] - done[KNOWN_S, job], 0.0)
     done_s = begin_s + left_s / done[FULL_SPEED, job]
-    return min(leaves_s(job, begin_s, done_s, jobs), float(done[PAUSE_AT_S, job]))
+    return min(_expected_end_s(job, begin_s, done_s, run), float(done[PAUSE_AT_S, job]))
+
+
+@inlined
+def _expected_end_s(job: int, begin_s: float, done_s: float, run: Run) -> float:
+    """Return when the plan expects a job to leave that runs from `begin_s` and is done at `done_s`.
+
+    A GreenPolicy's plan has replicas stay to its end: as the operator, it does not know when an
+    autoscaler will remove them.
+    """
+    if run.terms.may_hold and run.jobs.leaves_at_s[job] < np.inf:
+        return float(max(begin_s, run.plan.cores.shape[1] * run.terms.slot_s))
+    return leaves_s(job, begin_s, done_s, run.jobs)
 
 
 @borrowing
