@@ -74,7 +74,7 @@ class WhenChoice:
             head = self._heads.get(policy.bundle_config_map or "")
             if policy.when_policy != ONNX or head is None:
                 return WHEN_RULES.get(policy.when_policy, WHEN_RULES[_FALLBACK])
-            return head.policy(_to_make(waiting, now_s, memory), day)
+            return head.policy(decision_to_make(waiting, now_s, memory), day)
 
         return policy_for
 
@@ -106,7 +106,11 @@ class WhenChoice:
         )
 
 
-def _to_make(waiting: MayWait, now_s: float, mean_memory: Floats) -> DecisionToMake:
+def decision_to_make(waiting: MayWait, now_s: float, mean_memory: Floats) -> DecisionToMake:
+    """Return what the decision on a workload rests on besides its starts.
+
+    `mean_memory`, [1], is that of the nodes, in bytes.
+    """
     work, terms, policy = waiting.work, waiting.terms, waiting.policy
     # Work that must only begin in time is asked for as if it had to end as soon as is expected.
     end_s = terms.latest_start_s + terms.runtime_s

@@ -13,7 +13,7 @@ from greensched_core.errors import BadInput
 from greensched_policies.learned.heads import Head
 from greensched_policies.learned.known_nets import AnotherShape, known_net
 from greensched_policies.learned.protobuf import NotOnnx
-from greensched_policies.library.nets import Float32s, KernelNet
+from greensched_policies.library.nets import CandidateNet, Float32s, KernelNet
 
 SAME_ANSWER = 1e-5  # of the largest cost, or of 1, which costs are relative to
 
@@ -35,6 +35,7 @@ class HeadRun(NamedTuple):
     policy: HeadPolicy
     runner: Runner
     reason: str = ""  # why the library does not compute it
+    net: CandidateNet | None = None  # as the library computes it
 
 
 def choose_runner(
@@ -42,14 +43,15 @@ def choose_runner(
 ) -> HeadRun:
     """Return the head as the library computes it, if that answers the decisions tried the same."""
     try:
-        in_kernel = KernelNet(known_net(graph, head))
+        net = known_net(graph, head)
+        in_kernel = KernelNet(net)
         difference = max(_difference(in_kernel, in_onnxruntime, *each) for each in tried)
     except (AnotherShape, BadInput, NotOnnx) as fault:
         return HeadRun(in_onnxruntime, Runner.ONNXRUNTIME, str(fault))
     if not difference <= SAME_ANSWER:
         reason = f"the library's costs differ by {difference:.3g}, more than {SAME_ANSWER:g}"
         return HeadRun(in_onnxruntime, Runner.ONNXRUNTIME, reason)
-    return HeadRun(in_kernel, Runner.KERNEL)
+    return HeadRun(in_kernel, Runner.KERNEL, net=net)
 
 
 def _difference(

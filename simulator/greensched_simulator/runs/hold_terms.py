@@ -19,6 +19,7 @@ from greensched_simulator.engine.holding.hold import DEADLINE_S, BudgetTable, Ho
 from greensched_simulator.engine.state.job_estimates import JobEstimates
 from greensched_simulator.policy import GREEN_POLICY, OPERATORS_PAUSE, USUAL_PAUSE, Policy
 from greensched_simulator.runs.busy_nodes import merit_orders, run_watts
+from greensched_simulator.runs.learned_when import learned_table
 from greensched_simulator.runs.pausable_jobs import NOTHING_PAUSED, pause_table
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
@@ -86,6 +87,7 @@ def hold_table(
         is_whole=np.isin(replans_s, rolls_s).astype(np.int64),
         budget=_budget_table(world, policy, until_s),
         pauses=paused,
+        learned=learned_table(world, policy, found),
     )
 
 

@@ -34,6 +34,7 @@ from greensched_simulator.policy import GREEN_POLICY, QUEUES, USUAL_CAP, Policy
 from greensched_simulator.runs.busy_nodes import run_watts
 from greensched_simulator.runs.hold_terms import green_policy_of, hold_table, plan_with
 from greensched_simulator.runs.job_transfers import transfers_of
+from greensched_simulator.runs.learned_when import when_rule_of
 from greensched_simulator.runs.looking_ahead import (
     empty_plan,
     forecast_of,
@@ -130,7 +131,7 @@ def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -
         outages=world.outages,
         autoscaled=world.autoscaled,
     )
-    when = policy.when if green is None else green.when_policy
+    when = policy.when if green is None else when_rule_of(green)
     rules = rules_of(when, policy.placing.rule, order, policy.cap, policy.pause)
     inputs = (given, rules) if held is None else (given, rules, held)
     engine = _engine_for(run if held is None else run_held, inputs)

@@ -1,8 +1,8 @@
 """The GreenPolicy that a scenario names: the manifest that users apply to a cluster."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from greensched_core import labels
 from greensched_core.custom_resources.fields import all_faults, fields_of
@@ -10,6 +10,7 @@ from greensched_core.errors import BadInput
 from greensched_core.quoting import near
 from greensched_operator.objects.green_policy import GreenPolicy, Mode, parse
 from greensched_policies.learned.model_fields import ONNX
+from greensched_policies.library.nets import CandidateNet
 from greensched_simulator.scenario.file import Document, FaultsByPlace, FieldPlace, read_documents
 
 KIND = "GreenPolicy"
@@ -18,11 +19,20 @@ _PARTS = ("apiVersion", "kind", "metadata", "spec", "status")
 _MOST_OBJECTS = 1000  # of a file, beside the policy
 
 
-def read_policy_file(path: Path) -> GreenPolicy:
+class PolicyFromFile(NamedTuple):
+    """A GreenPolicy, the net of its bundle that chooses starts, and what is not simulated of it."""
+
+    policy: GreenPolicy
+    when_net: CandidateNet | None = None  # None: a rule chooses starts
+    notes: tuple[str, ...] = ()
+
+
+def read_policy_file(path: Path) -> PolicyFromFile:
     """Return the one GreenPolicy in a YAML file, which may hold other objects too.
 
-    Raises BadInput if there is not exactly one, if the API server or the operator would refuse it,
-    and if it asks for what the simulator cannot do.
+    The ConfigMap with its bundle, if it names one, must be among them. Raises BadInput if there is
+    not exactly one GreenPolicy, if the API server or the operator would refuse it, and if it asks
+    for what the simulator cannot do.
     """
     documents = read_documents(path, _MOST_OBJECTS)
     found = [each for each in documents if each.content.get("kind") == KIND]
@@ -34,7 +44,10 @@ def read_policy_file(path: Path) -> GreenPolicy:
     policy = parse(document.content)
     if refused := policy.faults or tuple(_not_simulated(policy)):
         raise BadInput(f"{path}: {'; '.join(refused)}")
-    return policy
+    try:
+        return _with_net(policy, [each.content for each in documents])
+    except BadInput as fault:
+        raise BadInput(f"{path}: {fault}") from None
 
 
 def _faults(document: Document) -> FaultsByPlace:
@@ -70,7 +83,22 @@ def _not_simulated(policy: GreenPolicy) -> Iterator[str]:
             f"spec.mode is {policy.mode}, with which nothing is held; set `mode: enforce` here, or "
             "simulate run-now"
         )
-    if policy.when_policy == ONNX:
-        yield f"spec.whenPolicy is {ONNX}; the simulator runs rules only"
-    elif policy.bundle_config_map is not None:
-        yield f"spec.bundle is read only with whenPolicy: {ONNX}, which the simulator does not run"
+    if policy.bundle_config_map is not None and policy.when_policy != ONNX:
+        yield f"spec.bundle is read only with whenPolicy: {ONNX}"
+
+
+def _with_net(policy: GreenPolicy, objects: Sequence[Any]) -> PolicyFromFile:
+    if policy.when_policy != ONNX:
+        return PolicyFromFile(policy)
+    # onnxruntime, which checks bundles, takes a tenth of a second to load.
+    from greensched_simulator.scenario.bundled_net import net_among, shipped_net
+
+    name = policy.bundle_config_map
+    if name is None:
+        return PolicyFromFile(policy, shipped_net())
+    net, has_where = net_among(objects, name)
+    note = (
+        f"{policy.title}: the `where` head of ConfigMap {name} is not simulated; the `where` rule "
+        "of each policy chooses nodes"
+    )
+    return PolicyFromFile(policy, net, (note,) if has_where else ())

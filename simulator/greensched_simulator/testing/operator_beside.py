@@ -35,12 +35,15 @@ from greensched_operator.planning.plan_annotations import pause_annotations
 from greensched_operator.planning.queued_works import QueuedWorks
 from greensched_operator.planning.situation import Planned, Situation
 from greensched_operator.planning.start_planning import plan_starts, requeued, room_check
+from greensched_operator.planning.when_choice import decision_to_make
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_policies.costs.cost import CURVE_POINTS
+from greensched_policies.learned.when_head import when_policy
+from greensched_policies.library.nets import KernelNet
 from greensched_policies.planning.held_start import has_moved
-from greensched_policies.planning.outlook import SLOT_S, Outlook, outlook_of
+from greensched_policies.planning.outlook import SLOT_S, Outlook, coming_day, outlook_of
 from greensched_policies.planning.planning import Running
-from greensched_policies.rules.catalogue import WHEN_RULES
+from greensched_policies.rules.catalogue import WHEN_RULES, WhenPolicy
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.testing.jobs_as_work import (
     as_running,
@@ -254,7 +257,7 @@ class OperatorBeside:
             running=self.running(now_s),
             earlier_plans=earlier_plans,
             zones_for=lambda _: frozenset(),
-            when_for=lambda one: WHEN_RULES[one.policy.when_policy],
+            when_for=lambda one: self.when_for(one, now_s, outlook),
             opens_s=lambda one: (
                 -np.inf
                 if one.work.is_paused
@@ -266,6 +269,14 @@ class OperatorBeside:
             busy_share=self.busy_share,
             queued=self.queued(now_s),
         )
+
+    def when_for(self, one: MayWait, now_s: float, outlook: Outlook) -> WhenPolicy:
+        """Return the rule that chooses a job's start, or the model of its policy as one."""
+        if self.world.when_net is None:
+            return WHEN_RULES[one.policy.when_policy]
+        at_s, mean = self.world.start_s + now_s, self.world.nodes.memory_capacity.mean()
+        asked, day = decision_to_make(one, at_s, np.array([mean])), coming_day(outlook, at_s)
+        return when_policy(KernelNet(self.world.when_net), asked, day)
 
     def running(self, now_s: float) -> tuple[Running, ...]:
         """Return the jobs that run, each until its expected end."""

@@ -10,6 +10,7 @@ from greensched_policies.billing.supply import Battery
 from greensched_policies.costs.cost import CURVE_POINTS, Floats, curve_table
 from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.encoding.weights import Weights
+from greensched_policies.library.nets import CandidateNet
 from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.moving import NO_LINKS
 from greensched_simulator.arrays.nodes import (
@@ -67,6 +68,7 @@ class World(NamedTuple):
     links: Floats = NO_LINKS  # [4,Z,Z] between zones, if any job has data: see `moving`
     caps_package_power: bool = False  # CPU caps limit watts of packages, else frequency
     green_policy: GreenPolicy | None = None  # for the policy of that name
+    when_net: CandidateNet | None = None  # that chooses starts, if it names a model
 
 
 class NamedNodes(NamedTuple):
@@ -90,6 +92,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
     grids = build_grids(scenario, seed, horizon_s)
     nodes = _by_weather(built.nodes, grids)
     weights, assumed = scenario.weights, scenario.assumptions
+    green = read_policy_file(scenario.green_policy) if scenario.green_policy else None
     return World(
         jobs=found.jobs,
         job_names=found.names,
@@ -107,19 +110,26 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
         name=scenario.name,
         start_s=scenario.start_s,
         seed=seed,
-        notes=(*found.notes, *notes_on_files(scenario), *_notes_on_grids(scenario, grids)),
+        notes=(*_notes(scenario, found, grids), *(green.notes if green else ())),
         precedence=found.precedence,
         services=services,
-        batteries=tuple(battery_of(scenario.sites.get(zone)) for zone in scenario.grids)
-        if grids.solar_w.size
-        else (),
+        batteries=_batteries(scenario) if grids.solar_w.size else (),
         scaling=scaling_of(scenario.workload),
         outages=outages_of(scenario.cluster.nodes, seed, horizon_s),
         autoscaled=autoscaled_of(scenario.cluster.nodes, nodes, seed),
         links=links_of(scenario),
         caps_package_power=assumed.cpu_caps == "package-power",
-        green_policy=read_policy_file(scenario.green_policy) if scenario.green_policy else None,
+        green_policy=green.policy if green else None,
+        when_net=green.when_net if green else None,
     )
+
+
+def _batteries(scenario: Scenario) -> tuple[Battery | None, ...]:
+    return tuple(battery_of(scenario.sites.get(zone)) for zone in scenario.grids)
+
+
+def _notes(scenario: Scenario, found: JobList, grids: Grids) -> tuple[str, ...]:
+    return (*found.notes, *notes_on_files(scenario), *_notes_on_grids(scenario, grids))
 
 
 def refuse_seeds(scenario: Scenario, seeds: Sequence[int]) -> None:

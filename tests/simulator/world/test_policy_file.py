@@ -24,7 +24,9 @@ def written(folder: Path, *documents: str) -> Path:
 
 
 def test_the_policy_is_the_one_that_users_apply_among_other_objects(tmp_path: Path) -> None:
-    policy = read_policy_file(written(tmp_path, PROFILE, f"{HEAD}spec: {{mode: enforce}}\n"))
+    found = read_policy_file(written(tmp_path, PROFILE, f"{HEAD}spec: {{mode: enforce}}\n"))
+    policy = found.policy
+    assert (found.when_net, found.notes) == (None, ())
     assert (policy.name, policy.mode) == ("default", "enforce")
 
 
@@ -37,8 +39,6 @@ def test_the_policy_is_the_one_that_users_apply_among_other_objects(tmp_path: Pa
         pytest.param([f"{HEAD}spec: {{mode: off}}\n"], "spec.mode", id="a-bare-off"),
         pytest.param([f"{HEAD}spec: {{mode: enforce, maxHeldSharePercent: 101}}\n"],
                      "maxHeldSharePercent", id="out-of-range"),
-        pytest.param([f"{HEAD}spec: {{mode: enforce, whenPolicy: onnx}}\n"],
-                     "the simulator runs rules only", id="a-model"),
         pytest.param([f"{HEAD}spec: {{mode: enforce, budget: {{period: Day}}}}\n"],
                      "it needs energyKwh or carbonKg", id="an-empty-budget"),
         pytest.param(["a: [\n"], "is not valid YAML", id="no-yaml"),
@@ -83,7 +83,7 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
 
 def test_times_without_quotes_are_times_as_for_kubectl(tmp_path: Path) -> None:
     spec = "spec: {mode: enforce, quietHours: [{from: 17:00, to: 20:30}]}\n"
-    (window,) = read_policy_file(written(tmp_path, HEAD + spec)).quiet_hours.windows
+    (window,) = read_policy_file(written(tmp_path, HEAD + spec)).policy.quiet_hours.windows
     assert (window.from_minute, window.to_minute) == (17 * 60, 20 * 60 + 30)
 
 

@@ -17,7 +17,6 @@ from greensched_policies.kernel.planning import (
     take,
     take_soonest,
 )
-from greensched_policies.kernel.starts import as_slots
 from greensched_policies.library import functions as rows
 from greensched_policies.planning import held_start, quiet_spans
 from greensched_simulator.arrays.heaps import job_at, push, restore, size_of
@@ -32,6 +31,7 @@ from greensched_simulator.engine.holding.hold import (
     many_of,
     slot_begin_s,
 )
+from greensched_simulator.engine.holding.learned import costs_of
 from greensched_simulator.engine.holding.present_plan import (
     count_overdue,
     give_room_back,
@@ -232,8 +232,9 @@ def choose_one_piece(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
     """Choose the start of a job that runs in one piece, and keep its room in the plan."""
     basis, many = basis_of(begin_s, run, hold), many_of(run, hold)
     count = starts_of(basis, many, job)
-    seen = see(basis, many, job, pending_work_of(basis, many, job), count)
-    cost = run.rules.when[0](as_slots(seen.columns))[0] if count > 1 else np.zeros(count)
+    seen, cost = see(basis, many, job, pending_work_of(basis, many, job), count), np.zeros(count)
+    if count > 1:
+        cost = costs_of(job, seen.columns, run.estimates.runtime_s[job], run, hold)[0]
     take(basis, many, job, seen, cost, hold.found)
     if hold.found[rows.WHY, job] == rows.NO_ZONE:
         return False

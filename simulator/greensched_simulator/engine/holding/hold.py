@@ -8,6 +8,7 @@ from greensched_policies.compiling.compiled import fast, inlined
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.kernel.planning import Basis, Many
 from greensched_policies.library.functions import FOUND
+from greensched_policies.library.nets import PackedNet
 from greensched_simulator.engine.run import Run
 
 HELD, REPLANS, COUNTED_SLOT, PERIOD = range(4)  # of a hold's counts
@@ -36,6 +37,16 @@ class PauseTable(NamedTuple):
     most_restarts: Floats  # [J] of a job that has not started; [0]
 
 
+class LearnedTable(NamedTuple):
+    """The `when` head of a bundle, and what it is shown of jobs besides their starts."""
+
+    net: PackedNet  # no sizes: a rule gives the costs
+    deadline_s: Floats  # [J] infinite without one
+    mean_memory: float  # of a node, in bytes
+    runtime_error: float  # standard deviation of the logarithm of true over expected
+    on_time_target: float  # share of runs
+
+
 class HoldTable(NamedTuple):
     """What a GreenPolicy says of J jobs in Z zones."""
 
@@ -50,6 +61,7 @@ class HoldTable(NamedTuple):
     is_whole: Integers  # [R] 1 if all are, else those whose room is gone or that lack room
     budget: BudgetTable
     pauses: PauseTable
+    learned: LearnedTable
 
 
 class Hold(NamedTuple):

@@ -24,7 +24,7 @@ from greensched_policies.kernel.slot_choice import (
     choose_slots,
     see_all_slots,
 )
-from greensched_policies.kernel.starts import SLOT_COLUMNS, PendingWork, as_slots, starts_known
+from greensched_policies.kernel.starts import SLOT_COLUMNS, PendingWork, starts_known
 from greensched_policies.library import functions as rows
 from greensched_simulator.engine.execution.running import add_room
 from greensched_simulator.engine.execution.workers import all_cores, all_gpus
@@ -36,6 +36,7 @@ from greensched_simulator.engine.holding.hold import (
     basis_of,
     is_pausable,
 )
+from greensched_simulator.engine.holding.learned import costs_of
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.choices import NOWHERE
 
@@ -97,7 +98,7 @@ def choose_for(job: int, begin_s: float, rest: Remaining, run: Run, hold: Hold) 
             asked[rows.BY_PRICE, job], asked[rows.BY_CARBON, job], asked[rows.BY_TIME, job]
         )
         see_all_slots(basis_of(begin_s, run, hold), pending, weights, columns, raw)
-        cost = run.rules.when[0](as_slots(columns))
+        cost = costs_of(job, columns, rest.runtime_s, run, hold)
     work = SlotWork(
         rest.runtime_s, power_w, rest.restart_s, rest.most_restarts, rest.running_in,
         _first_slot(rest.from_s - begin_s, slot_s, rest.running_in),
