@@ -24,6 +24,7 @@ from greensched_simulator.world.scenario_loading import load_scenario
 from greensched_simulator.world.world import build_world
 
 POLICY = {
+    "apiVersion": "greensched.io/v1alpha1",
     "kind": "GreenPolicy",
     "metadata": {"name": "default", "namespace": "team"},
     "spec": {"mode": "enforce", "whenPolicy": "onnx", "bundle": {"configMapName": "trained"}},
