@@ -61,7 +61,8 @@ def bound(
         return
     replicas = sum(service.rows.size for service in world.services)
     lives = f", {replicas:,} lives of replicas" if replicas else ""
-    print(f"{world.name}, seed {world.seed}: {len(world.job_names) - replicas:,} jobs{lives}")
+    jobs = len(world.job_names) - replicas
+    print(f"{world.name}, seed {world.seed}: {jobs:,} job{'' if jobs == 1 else 's'}{lives}")
     for line in _lines(found):
         print(line)
     print(f"took {time.monotonic() - began:.1f} s")
@@ -132,7 +133,7 @@ def _lines(found: "Bounded") -> Iterator[str]:
             f"{figure.idle:,.2f} idle or asleep ({figure.variables:,} variables)"
         )
         for run in figure.runs:
-            gap = "" if run.gap_pct is None else f" {run.gap_pct:6.1f} % above"
+            gap = "" if run.gap_pct is None else f" {max(run.gap_pct, 0.0):6.1f} % above"
             yield (
                 f"  {run.policy:{width}} {run.total:12,.2f} {figure.unit:4}{gap}"
                 + ("" if run.captured_pct is None else f", {run.captured_pct:5.1f} % captured")

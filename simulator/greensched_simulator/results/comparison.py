@@ -209,13 +209,14 @@ def confidence_interval(values: Floats) -> ConfidenceInterval:
 def ranked(results: Results) -> Results:
     """Return the results with the policies in the order of tables and plots.
 
-    The baseline comes first, then the others by carbon, the least first; policies that left jobs
+    The baseline comes first, then the others by carbon, the least first; policies that left work
     undone come after those, and last the policies without a bill.
     """
 
     def rank(policy: Policy) -> tuple[bool, bool, bool, float]:
         outcome = mean_outcome(results.outcomes[policy])
-        is_other, is_undone = policy != results.baseline, outcome.jobs_done < outcome.jobs
+        is_other = policy != results.baseline
+        is_undone = outcome.jobs_done < outcome.jobs or does_less(results, policy)
         return is_other, not outcome.is_billed, is_undone, outcome.carbon_g
 
     return results._replace(policies=tuple(sorted(results.policies, key=rank)))

@@ -284,16 +284,25 @@ def _more(found: ConfidenceInterval, unit: str) -> str:
     return f"{shown}{unit}" if math.isnan(half) else f"{shown} ±{short(half)}{unit}"
 
 
+_IN_ORDER = (
+    "Policies are in the order of their carbon, the least first; those that left work undone are "
+    "last."
+)
+
+
 def how_compared(results: Results) -> str:
     """Return a sentence on the meaning of a comparison's changes."""
     assert results.baseline is not None, "there is no baseline"
     seeds = len(results.seeds)
     if seeds == 1:
-        return f"Change against {results.baseline.label} with one seed, so without an interval."
+        return (
+            f"Change against {results.baseline.label} with one seed, so without an interval. "
+            f"{_IN_ORDER}"
+        )
     return (
         f"Change against {results.baseline.label}, paired by seed: mean over {seeds} seeds, ± half "
         "the 95 % interval of that mean (Student's t). It shows how much results vary with the "
-        "seed, not with other clusters or grids."
+        f"seed, not with other clusters or grids. {_IN_ORDER}"
     )
 
 

@@ -68,6 +68,16 @@ def test_policies_are_shown_by_carbon_behind_the_baseline_and_undone_work_last()
     assert ranked(Results(tuple(grams), NOW, (1,), told)).policies == (NOW, clean, dirty, idle)
 
 
+def test_a_policy_that_turns_requests_away_is_shown_behind_those_that_answer_all() -> None:
+    told = {
+        NOW: (outcome(carbon_active_g=5.0, requests=9),),
+        LATER: (outcome(carbon_active_g=1.0, requests=9, requests_turned_away=1),),
+        policy_named("fastest"): (outcome(carbon_active_g=9.0, requests=9),),
+    }
+    shown = ranked(Results(tuple(told), NOW, (1,), told)).policies
+    assert shown == (NOW, policy_named("fastest"), LATER)
+
+
 def rounds(policies: str, seeds: tuple[int, ...]) -> list[Round]:
     scenario = parse_scenario(SCENARIO, Path())
     return list(compare(scenario, policies_named(policies), seeds, lambda policy, seed: None))
