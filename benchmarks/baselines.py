@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from benchmarks.bench_cluster import machine
-from benchmarks.command_line import ROOT, parse, result_file
-from benchmarks.when import DEFAULT_POLICY
+from benchmarks.command_line import DEFAULT_POLICY, ROOT, parse, result_file
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
 from greensched_simulator.policy import BASELINE, Policy, policies_named, policy_named
 from greensched_simulator.results.cells import Cell, ResultRow, count, short

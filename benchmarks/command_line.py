@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+DEFAULT_POLICY = ROOT / "benchmarks/default-policy.yaml"  # everything by default but its mode
 _FOLDER = ROOT / "build/bench"
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.baselines import DATA, GALLERY, results_of
 from benchmarks.bench_cluster import machine
-from benchmarks.command_line import ROOT, parse, result_file, write_json
+from benchmarks.command_line import DEFAULT_POLICY, parse, result_file, write_json
 from greensched_policies.rules.names import WHEN_NAMES
 from greensched_simulator.policy import BASELINE, GREEN_POLICY, Policy, policy_named
 from greensched_simulator.results.cells import ConfidenceInterval
@@ -32,7 +32,6 @@ from greensched_simulator.scenario.file import read_document
 from greensched_simulator.scenario.model import Scenario
 from greensched_simulator.world.scenario_loading import parse_scenario
 
-DEFAULT_POLICY = ROOT / "benchmarks/default-policy.yaml"
 ON_REAL_GRIDS = "pai-on-real-grids"  # its cluster and slack are those of all traces
 THRESHOLD = "clean-threshold"
 APART = "failing-nodes"  # no policy can know when a node fails
