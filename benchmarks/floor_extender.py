@@ -49,10 +49,9 @@ def decide_nothing(process: Process) -> None:
 
 def rank_nothing() -> None:
     """Let the extender decide as ever, and write the same score for every node."""
-    spread = spread_scores
 
     def same_scores(relative_cost: np.ndarray) -> Scores:
-        scores, best = spread(relative_cost)
+        scores, best = spread_scores(relative_cost)
         return Scores(np.zeros_like(scores), best)
 
     vars(scoring)["spread_scores"] = same_scores

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from greensched_core.declarations import PlannedRun
 from greensched_core.state import Workload
 from greensched_core.units import KWH_PER_MWH, kwh_from_joules
 from greensched_extender.green_policies import FollowedPolicy
@@ -18,7 +17,7 @@ from greensched_extender.grid import RunOutlook, ZoneNow, render_zone
 from greensched_extender.scoring import Appraisal
 from greensched_extender.why import TOO_LATE
 from greensched_extender.zone_outcome import PlannedZone
-from greensched_policies.encoding.timing import USUAL_ON_TIME_TARGET, USUAL_RUNTIME_ERROR
+from greensched_policies.encoding.timing import Timing
 from greensched_policies.library.node_names import NO_ROW
 from greensched_policies.planning.lateness import late_share
 
@@ -40,7 +39,7 @@ class Decision:
 
     workload: Workload
     by: FollowedPolicy
-    planned: PlannedRun | None  # for which held work was released
+    timing: Timing  # the time left then until the deadline, and what the policy asks
     planned_zone: PlannedZone | None
     decided_at: float  # seconds since the epoch
     runtime_s: float
@@ -221,7 +220,7 @@ def render(decision: Decision) -> dict[str, Any]:
         "weights": decision.by.weights._asdict(),
         "weightsFrom": decision.by.source,
         "plannedZone": _planned(decision),
-        **_on_time(decision.planned),
+        **_on_time(decision),
         "fallbackReason": decision.fallback or None,
         "snapshotAgeSeconds": decision.snapshot_age_s,
         "offered": decision.offered,
@@ -238,21 +237,19 @@ def _planned(decision: Decision) -> Mapping[str, Any] | None:
     return None if planned is None else {"zone": planned.zone, "outcome": planned.outcome.value}
 
 
-def _on_time(planned: PlannedRun | None) -> Mapping[str, Any]:
-    if planned is None or math.isinf(planned.deadline_s):
+def _on_time(decision: Decision) -> Mapping[str, Any]:
+    timing = decision.timing
+    if math.isinf(timing.left_s):
         return {"deadline": None, "onTimeTargetShare": None}
-    target = planned.on_time_target
-    share = USUAL_ON_TIME_TARGET if target is None else target
-    return {"deadline": planned.deadline_s, "onTimeTargetShare": share}
+    deadline_s = decision.decided_at + timing.left_s
+    return {"deadline": deadline_s, "onTimeTargetShare": timing.on_time_target}
 
 
-def _late_share(decision: Decision, runtime_s: float) -> float | None:
-    """Return the share of runs of that length, begun at the decision, that end too late."""
-    planned = decision.planned
-    if planned is None or math.isinf(planned.deadline_s) or runtime_s <= 0.0:
+def _late_share(timing: Timing, runtime_s: float) -> float | None:
+    """Return the share of runs of that length that end too late; None without a deadline."""
+    if math.isinf(timing.left_s) or runtime_s <= 0.0:
         return None
-    error = USUAL_RUNTIME_ERROR if planned.runtime_error is None else planned.runtime_error
-    return late_share(planned.deadline_s - decision.decided_at, runtime_s, error)
+    return late_share(timing.left_s, runtime_s, timing.runtime_error)
 
 
 def _outcome(decision: Decision) -> Mapping[str, Any]:
@@ -284,7 +281,7 @@ def _candidate(decision: Decision, place: int, zones: Sequence[ZoneNow]) -> dict
         "relativeCost": float(decision.relative_cost[place]),
         "powerWatts": float(decision.power_w[place]),
         "runtimeSeconds": runtime_s,
-        "lateShare": _late_share(decision, runtime_s),
+        "lateShare": _late_share(decision.timing, runtime_s),
         "energyJoules": energy_j,
         **_gpu_share(decision, place),
         "carbonGrams": None if carbon is None else kwh_from_joules(energy_j) * carbon,

@@ -87,6 +87,7 @@ class _Asked(NamedTuple):
     outlook: RunOutlook
     snapshot_age_s: float
     planned: PlannedRun | None
+    timing: Timing
     answering: Answering
 
 
@@ -215,7 +216,10 @@ class Extender:
         for fallback in (chosen.fallback, answering.fallback):
             if fallback is not None:
                 self._metrics.fallback(fallback)
-        return _Asked(workload, chosen.by, now, runtime_s, outlook, age_s, planned, answering)
+        timing = _timing(planned or _NO_PLAN, now)
+        return _Asked(
+            workload, chosen.by, now, runtime_s, outlook, age_s, planned, timing, answering
+        )
 
     def _appraise(self, asked: _Asked, view: View, rows: Rows) -> Appraisal:
         appraisal = appraise(
@@ -270,7 +274,7 @@ class Extender:
                 view.facts.zone_of,
                 workload=asked.workload,
                 by=asked.by,
-                planned=asked.planned,
+                timing=asked.timing,
                 planned_zone=planned_zone,
                 decided_at=asked.now,
                 runtime_s=asked.runtime_s,
@@ -330,16 +334,20 @@ class Extender:
         self._metrics.fallback(Fallback.UNKNOWN_NODE, len(unknown) - unreadable)
 
 
-def _decision(asked: _Asked, view: View) -> PodDecision:
-    plan = asked.planned or _NO_PLAN
+def _timing(plan: PlannedRun, now: float) -> Timing:
+    """Return what is known of a pod's time, with what is usual where nobody says."""
     error, target = plan.runtime_error, plan.on_time_target
-    known = Timing(
-        asked.now,
-        plan.deadline_s - asked.now,
+    return Timing(
+        now,
+        plan.deadline_s - now,
         USUAL_RUNTIME_ERROR if error is None else error,
         USUAL_ON_TIME_TARGET if target is None else target,
     )
-    return PodDecision(asked.by.weights, known, place_due(plan, view.facts.zones, asked.now))
+
+
+def _decision(asked: _Asked, view: View) -> PodDecision:
+    place = place_due(asked.planned or _NO_PLAN, view.facts.zones, asked.now)
+    return PodDecision(asked.by.weights, asked.timing, place)
 
 
 def _amounts(workload: Workload) -> RequestedAmounts:

@@ -241,10 +241,9 @@ def policies_named(text: str, able: Able = Able()) -> tuple[Policy, ...]:  # noq
 
     `all` means each rule of any kind with the usual rules of the other kinds, the pause rules with
     `planned-window`, the presets, the baseline, and `green-policy` if the scenario names one, also
-    with its pause rule. It leaves out deliberately bad rules, and rules
-    without effect: sleep rules if no node can sleep, pause rules if no job can be suspended, and
-    scale rules if none is elastic. These must be named. Raises BadInput as `policy_named` does, for
-    all names at once.
+    with its pause rule. It leaves out deliberately bad rules, and rules without effect: sleep rules
+    if no node can sleep, pause rules if no job can be suspended, and scale rules if none is
+    elastic. These must be named. Raises BadInput as `policy_named` does, for all names at once.
     """
     names: list[str] = []
     for part in text.split(","):

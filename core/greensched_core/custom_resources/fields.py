@@ -248,9 +248,6 @@ def word(words: type[Word]) -> FieldKind[Word]:
     """Return the kind of the words of an enumeration."""
 
     def read(raw: object, where: str) -> Word:
-        if isinstance(raw, bool):
-            raise BadInput(f"{where}: YAML reads a bare on, off, yes or no as a truth value; "
-                           "write it in quotes")  # fmt: skip
         given = plain(str, raw, where)
         try:
             return words(given)

@@ -19,7 +19,13 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.controller.arrivals import Arrivals
 from greensched_operator.controller.outputs import Outputs
 from greensched_operator.controller.pauser import Pauser
-from greensched_operator.holding.judging import HoldRules, MayWait, ReleaseNow, arrived_s
+from greensched_operator.holding.judging import (
+    HoldRules,
+    MayWait,
+    ReleaseNow,
+    arrived_s,
+    profile_fault,
+)
 from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import WorkKind
@@ -260,8 +266,9 @@ class Controller:
         if is_first:
             start = format_timestamp(round(planned.start_s))
             await self._writer.create_event(work, "Held", f"start planned for {start}: {text}")
+            of_profile = profile_fault(work, self._rules())
             for reason, fault in (
-                ("PolicyFault", waiting.policy_fault), ("ProfileFault", waiting.profile_fault)
+                ("PolicyFault", waiting.policy_fault), ("ProfileFault", of_profile)
             ):  # fmt: skip
                 if fault:
                     await self._writer.create_event(work, reason, fault, is_warning=True)

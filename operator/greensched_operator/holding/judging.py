@@ -74,7 +74,6 @@ class MayWait:
     terms: HoldTerms
     policy: GreenPolicy
     policy_fault: str = ""  # why the policy it names does not apply
-    profile_fault: str = ""  # why its JobPowerProfile does not count
 
 
 def arrived_s(work: Work) -> float:
@@ -148,10 +147,11 @@ def judge(work: Work, rules: HoldRules, now_s: float) -> ReleaseNow | MayWait:
         )
     if now_s >= terms.latest_start_s:
         return at_its_latest(work, terms)
-    return MayWait(work, terms, resolved.policy, resolved.fault or "", _profile_fault(work, rules))
+    return MayWait(work, terms, resolved.policy, resolved.fault or "")
 
 
-def _profile_fault(work: Work, rules: HoldRules) -> str:
+def profile_fault(work: Work, rules: HoldRules) -> str:
+    """Return why the JobPowerProfile that a workload names does not count; "" if it does."""
     annotations, _ = with_cron_job(work, work.namespace, rules.cron_job)
     name = annotations.get(labels.POWER_PROFILE, "")
     if not name or rules.profile(work.namespace, name) is not None:

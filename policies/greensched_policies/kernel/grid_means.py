@@ -5,8 +5,10 @@ The mean over an interval that touches a gap is NaN, never a substitute.
 
 import numpy as np
 
+from greensched_core.units import SECONDS_PER_DAY
 from greensched_policies.compiling.compiled import borrowing, fast, inlined
 from greensched_policies.costs.cost import Floats
+from greensched_policies.encoding.slot_observation import ComingDay
 from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 
 
@@ -73,6 +75,18 @@ def means_over(table: GridTable, begin_s: float, end_s: float) -> Floats:
     means = np.empty((2, table.starts.size - 1))
     fill_means(table, begin_s, end_s, means)
     return means
+
+
+@fast
+def coming_day_of(table: GridTable, begin_s: float, batch: int) -> ComingDay:
+    """Return the means over a day of the zones with data, for each of some decisions.
+
+    As `planning.outlook.coming_day`, which has the forecast in slots.
+    """
+    means = means_over(table, begin_s, begin_s + SECONDS_PER_DAY)
+    return ComingDay(
+        np.full(batch, np.nanmean(means[CARBON])), np.full(batch, np.nanmean(means[PRICE]))
+    )
 
 
 @borrowing

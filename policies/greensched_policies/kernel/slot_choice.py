@@ -164,9 +164,7 @@ def _chosen_from(
 def _at_once(count: int, runtime_s: float, work: SlotWork, slot_s: float) -> Slots:
     """Return the slots of a run without a pause, as soon as possible, [S]."""
     first = 0 if work.running_in != NOT_RUNNING else min(work.first, count - 1)
-    chosen = np.zeros(count, np.bool_)
-    chosen[first : first + _whole_slots(runtime_s, slot_s)] = True
-    return chosen
+    return _slots_from(first, count, _whole_slots(runtime_s, slot_s))
 
 
 @fast

@@ -4,18 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from greensched_core.units import SECONDS_PER_DAY
 from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_policies.costs.capping import GPU
 from greensched_policies.costs.cost import WorkloadColumns
 from greensched_policies.encoding.observation import DecisionToMake
 from greensched_policies.encoding.power_cap_observation import CappedDomain, encode_how_fast
-from greensched_policies.encoding.slot_observation import ComingDay, encode_when
+from greensched_policies.encoding.slot_observation import encode_when
 from greensched_policies.encoding.timing import Timing
-from greensched_policies.kernel.grid_means import means_over
+from greensched_policies.kernel.grid_means import coming_day_of
 from greensched_policies.kernel.seeing_nodes import NodesShown, Scratch, Singles
 from greensched_policies.kernel.starts import most_slots
-from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 from greensched_simulator.engine.execution.power_caps import (
     dearness_of,
     dirtiness_of,
@@ -60,7 +58,7 @@ def observe_starts(episode: Any, job: int, now_s: float, count: int) -> None:
     workload = workload_columns_of(job, run.jobs, run.recorded, run.terms)
     left_s = run.jobs.deadline_s[job] - now_s
     asked = _to_make(workload, timing_at(now_s, left_s, run.terms), episode)
-    seen = _encode_when(columns, asked, _coming_day(run.grid, now_s))
+    seen = _encode_when(columns, asked, coming_day_of(run.grid, now_s, 1))
     _copy(seen.slots.transpose((0, 2, 1))[0], episode.shown.slots[0])
     episode.shown.context[:] = seen.context
 
@@ -88,15 +86,6 @@ def observe_power_caps(episode: Any, domain: int, node: int, now_s: float) -> No
 def _to_make(workload: WorkloadColumns, timing: Timing, episode: Any) -> DecisionToMake:
     weights, memory = episode.run.terms.weights, episode.accounts.mean_memory
     return DecisionToMake(workload, weights, memory, timing)
-
-
-@fast
-def _coming_day(grid: GridTable, now_s: float) -> ComingDay:
-    """Return the forecast means of the zones with data, as `planning.outlook.coming_day` does."""
-    means, found = means_over(grid, now_s, now_s + SECONDS_PER_DAY), np.full((2, 1), np.nan)
-    for signal in (CARBON, PRICE):
-        found[signal, 0] = np.nanmean(means[signal])
-    return ComingDay(found[CARBON], found[PRICE])
 
 
 @inlined

@@ -49,16 +49,18 @@ class Document:
 
 def read_document(path: Path) -> Document:
     """Return a YAML file's entries; raise BadInput if it is not YAML or has no names."""
-    found = read_documents(path, most=1)
+    found = read_documents(path)
     if not found:
         raise BadInput(f"{path} is empty; docs/scenarios.md shows what a scenario holds")
+    if len(found) > 1:
+        raise BadInput(f"{path} holds {len(found)} YAML documents; it may hold 1")
     return found[0]
 
 
-def read_documents(path: Path, most: int) -> list[Document]:
+def read_documents(path: Path) -> list[Document]:
     """Return the entries of each document of a YAML file that is not empty.
 
-    Raises BadInput if it is not YAML, a document has no names, or there are more than `most`.
+    Raises BadInput if it is not YAML, or a document has no names.
     """
     loader = _Loader(_text(path))
     found = list[Document]()
@@ -76,8 +78,6 @@ def read_documents(path: Path, most: int) -> list[Document]:
         raise BadInput(f"{path} is not valid YAML: {fault}") from fault
     finally:
         loader.dispose()
-    if len(found) > most:
-        raise BadInput(f"{path} holds {len(found)} YAML documents; it may hold {most}")
     for each in found:
         if not isinstance(each.content, dict) or not all(isinstance(k, str) for k in each.content):
             raise BadInput(f"{path} must hold names with values, such as `name: my-scenario`")

@@ -16,7 +16,6 @@ from greensched_simulator.scenario.file import Document, FaultsByPlace, FieldPla
 KIND = "GreenPolicy"
 _API_VERSION = f"{labels.GROUP}/{labels.VERSION}"
 _PARTS = ("apiVersion", "kind", "metadata", "spec", "status")
-_MOST_OBJECTS = 1000  # of a file, beside the policy
 
 
 class PolicyFromFile(NamedTuple):
@@ -34,7 +33,7 @@ def read_policy_file(path: Path) -> PolicyFromFile:
     not exactly one GreenPolicy, if the API server or the operator would refuse it, and if it asks
     for what the simulator cannot do.
     """
-    documents = read_documents(path, _MOST_OBJECTS)
+    documents = read_documents(path)
     found = [each for each in documents if each.content.get("kind") == KIND]
     if len(found) != 1:
         raise BadInput(f"{path} holds {len(found)} objects of kind {KIND}; it must hold one")

@@ -115,7 +115,7 @@ def test_a_field_of_a_later_version_is_skipped() -> None:
     ("spec", "told"),
     [
         pytest.param({"mode": "force"}, "none of off, shadow, enforce", id="mode"),
-        pytest.param({"mode": False}, "spec.mode: YAML reads a bare on", id="bare-off-in-yaml"),
+        pytest.param({"mode": False}, "`spec.mode`", id="bare-off-in-yaml"),
         pytest.param({"weights": {"cost": -1}}, "spec.weights.cost", id="negative-weight"),
         pytest.param(
             {"weights": {"cost": 0, "carbon": 0, "performance": 0}}, "all are zero",

@@ -10,7 +10,7 @@ from greensched_core.power.hardware import Gpu
 from greensched_core.state import Node
 from greensched_operator.controller.recording import ledger_estimates
 from greensched_operator.holding.holding import PAST_RUNS
-from greensched_operator.holding.judging import MayWait, judge
+from greensched_operator.holding.judging import MayWait, judge, profile_fault
 from greensched_operator.objects.job_power_profile import JobPowerProfile, parse_job_power_profile
 from greensched_operator.planning.cluster_state import Zone, mean_zone
 from greensched_operator.planning.situation import Situation
@@ -71,14 +71,11 @@ def test_a_zones_work_takes_the_nodes_that_need_least_energy_first() -> None:
 
 def test_a_profile_that_is_not_there_is_told_and_one_that_is_there_is_not() -> None:
     named = work_of("train", marks(deadline="8h", runtime="1h", power_profile="trian"))
-    found = judge(named, rules(), NOW_S)
-    assert isinstance(found, MayWait)
-    assert "the JobPowerProfile 'trian' is missing in namespace team" in found.profile_fault
+    told = profile_fault(named, rules())
+    assert "the JobPowerProfile 'trian' is missing in namespace team" in told
     there = profile(work=[{"duration": "1h", "watts": 90}])
-    found = judge(named, replace(rules(), profile=lambda *_: there), NOW_S)
-    assert isinstance(found, MayWait)
-    assert found.profile_fault == ""
-    assert waiting().profile_fault == "", "no profile is named"
+    assert profile_fault(named, replace(rules(), profile=lambda *_: there)) == ""
+    assert profile_fault(waiting().work, rules()) == "", "no profile is named"
 
 
 def test_without_a_profile_cores_and_gpus_draw_what_they_do_on_the_mean_node() -> None:

@@ -47,7 +47,7 @@ def test_with_room_now_a_small_saving_is_no_reason_to_wait() -> None:
 @pytest.mark.parametrize(
     ("taken_gpus", "first"),
     [
-        pytest.param([4.0] * 7, 7, id="until-all-is-taken"),
+        pytest.param([4.0] * 7, 7, id="until-some-is-free"),
         pytest.param([4.0] * 3 + [0.0] + [4.0] * 3, 7, id="a-gap-is-too-short-for-the-run"),
         pytest.param([4.0] * 3 + [0.0, 0.0] + [4.0] * 3, 3, id="a-gap-of-its-length-is-room"),
         pytest.param([0.0, 4.0, 4.0], 3, id="room-now-that-ends-before-the-run"),

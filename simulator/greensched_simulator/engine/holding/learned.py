@@ -7,19 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from greensched_core.units import SECONDS_PER_DAY
 from greensched_policies.compiling.compiled import compiled, fast
 from greensched_policies.costs.cost import Floats, WorkloadColumns
 from greensched_policies.encoding.observation import DecisionToMake
-from greensched_policies.encoding.slot_observation import ComingDay, encode_when
+from greensched_policies.encoding.slot_observation import encode_when
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.timing import Timing
 from greensched_policies.encoding.weights import Weights
-from greensched_policies.kernel.grid_means import means_over
+from greensched_policies.kernel.grid_means import coming_day_of
 from greensched_policies.kernel.nets import empty_net_scratch, rate_candidates
 from greensched_policies.kernel.starts import as_slots
 from greensched_policies.library import functions as rows
-from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 from greensched_simulator.engine.holding.hold import Hold, slot_begin_s
 from greensched_simulator.engine.run import Run
 
@@ -47,7 +45,8 @@ def _learned_costs(
 ) -> tuple[Floats, bool]:
     """Return the costs by the head, and whether all are numbers; infinite where no node can."""
     net, (batch, count) = hold.terms.learned.net, slots.wait_s.shape
-    seen = _encode_when(slots, asked, _coming_day(run, batch))
+    day = coming_day_of(run.grid, slot_begin_s(run.events.now_s[0], run), batch)
+    seen = _encode_when(slots, asked, day)
     features, scratch = seen.slots.transpose((0, 2, 1)), empty_net_scratch(net)
     costs, row = np.full((batch, count), np.inf), np.empty(count, np.float32)
     for each in range(batch):
@@ -90,17 +89,3 @@ def _on_reference_s(job: int, runtime_s: Floats, run: Run, hold: Hold) -> float:
         if not np.isinf(runtime_s[zone]):
             return float(whole_s * (runtime_s[zone] / hold.whole_s[job, zone]))
     return float(whole_s)
-
-
-@fast
-def _coming_day(run: Run, batch: int) -> ComingDay:
-    """Return what `planning.outlook.coming_day` does, for each of some decisions."""
-    begin_s = slot_begin_s(run.events.now_s[0], run)
-    carbon, price = _mean_of_zones(run.grid, begin_s)
-    return ComingDay(np.full(batch, carbon), np.full(batch, price))
-
-
-@fast
-def _mean_of_zones(grid: GridTable, begin_s: float) -> tuple[float, float]:
-    means = means_over(grid, begin_s, begin_s + SECONDS_PER_DAY)
-    return float(np.nanmean(means[CARBON])), float(np.nanmean(means[PRICE]))
