@@ -2,7 +2,8 @@
 
 Requests follow the scheduler's rule (k8s.io/component-helpers/resource/helpers.go). Containers and
 restartable init containers add up. An ordinary init container counts if it requests more than that
-sum. Pod-level requests replace the result, and overhead is added.
+sum. Pod-level requests replace the result, and overhead is added. A limit counts as a request where
+none is given: the API server writes that into pods, but not into the pod templates of Jobs.
 """
 
 from collections.abc import Callable, Mapping
@@ -89,6 +90,7 @@ class Resources(msgspec.Struct):
     """resources of a container or a pod."""
 
     requests: Quantities | None = None
+    limits: Quantities | None = None
 
 
 class Container(msgspec.Struct):
@@ -192,9 +194,8 @@ def _requests(spec: PodSpec, faults: list[str]) -> RequestedAmounts:
             asked = _each(_plus, sidecars, asked)
         peak = _each(max, peak, asked)
     total = _each(max, _each(_plus, total, sidecars), peak)
-    if spec.resources and spec.resources.requests:
-        whole = _amounts(spec.resources.requests, "spec.resources.requests", faults)
-        named = spec.resources.requests
+    if spec.resources and (named := spec.resources.requests):
+        whole = _amounts(named, "spec.resources.requests", faults)
         total = (
             whole[0] if labels.CPU in named else total[0],
             whole[1] if labels.MEMORY in named else total[1],
@@ -206,9 +207,13 @@ def _requests(spec: PodSpec, faults: list[str]) -> RequestedAmounts:
 
 
 def _container(container: Container, faults: list[str]) -> RequestedAmounts:
-    if container.resources is None or not container.resources.requests:
+    if container.resources is None:
         return _NOTHING
-    return _amounts(container.resources.requests, "requests", faults)
+    requests, limits = container.resources.requests or {}, container.resources.limits or {}
+    only_limited = {name: limit for name, limit in limits.items() if name not in requests}
+    return _each(
+        _plus, _amounts(requests, "requests", faults), _amounts(only_limited, "limits", faults)
+    )
 
 
 def _amounts(quantities: Mapping[str, str], where: str, faults: list[str]) -> RequestedAmounts:

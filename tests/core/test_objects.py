@@ -76,6 +76,19 @@ def test_pod_level_requests_replace_only_what_they_name() -> None:
     assert (workload.cpu_cores, workload.memory_bytes) == (8.0, 2 * GIB)
 
 
+def test_a_limit_counts_as_a_request_where_none_is_given() -> None:
+    """The API server writes that into pods, but not into the pod templates of Jobs."""
+    resources = {"requests": {"cpu": "2"}, "limits": {"cpu": "4", "nvidia.com/gpu": "2"}}
+    workload = read({"containers": [{"resources": resources}]})
+    assert (workload.cpu_cores, workload.memory_bytes, workload.gpus) == (2.0, 0.0, 2.0)
+
+
+def test_a_limit_that_cannot_be_read_is_reported_as_one() -> None:
+    workload = read({"containers": [{"resources": {"limits": {"cpu": "lots"}}}]})
+    assert workload.cpu_cores == 0.0
+    assert "limits.cpu" in workload.faults[0]
+
+
 @pytest.mark.parametrize(
     ("phase", "finished"),
     [("Pending", False), ("Running", False), ("Succeeded", True), ("Failed", True)],
