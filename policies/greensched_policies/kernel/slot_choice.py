@@ -176,6 +176,7 @@ def _soonest(best: int, seen: SeenSlots, work: SlotWork, slot_s: float) -> tuple
     zone for slots if none has room.
     """
     found, earliest, least = best, seen.cost.shape[1], np.inf
+    waits_for_room = work.waits_for_room and _slots_differ(seen, work)
     for zone in range(work.runtime_s.size):
         count, runtime_s = seen.counts[zone], work.runtime_s[zone]
         if work.running_in != NOT_RUNNING or np.isinf(runtime_s):
@@ -184,7 +185,7 @@ def _soonest(best: int, seen: SeenSlots, work: SlotWork, slot_s: float) -> tuple
         if count < needed:
             continue
         begin = _first_room(seen.busiest[zone, :count], work.first, needed)
-        if begin > earliest or begin == count or (begin > work.first and not work.waits_for_room):
+        if begin > earliest or begin == count or (begin > work.first and not waits_for_room):
             continue
         run = _slots_from(begin, count, needed)
         total = _cost_of_slots(run, seen.weighted[zone, :count], runtime_s / slot_s)
@@ -194,6 +195,20 @@ def _soonest(best: int, seen: SeenSlots, work: SlotWork, slot_s: float) -> tuple
     if np.isinf(least):
         return found, _at_once(count, runtime_s, work, slot_s)
     return found, _slots_from(earliest, count, _whole_slots(runtime_s, slot_s))
+
+
+@inlined
+def _slots_differ(seen: SeenSlots, work: SlotWork) -> bool:
+    """Return whether it matters when work runs; else nothing is held, not even for room."""
+    least, most = np.inf, -np.inf
+    for place in range(work.first, seen.weighted.shape[1]):
+        best = np.inf
+        for zone in range(work.runtime_s.size):
+            if place < seen.counts[zone] and not np.isinf(work.runtime_s[zone]):
+                best = min(best, seen.weighted[zone, place])
+        if best < np.inf:
+            least, most = min(least, best), max(most, best)
+    return bool(most > least and most - least >= work.least_saving * abs(most))
 
 
 @inlined

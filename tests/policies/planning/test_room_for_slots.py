@@ -11,13 +11,13 @@ from greensched_policies.planning.slot_planning import Interruptible, SlotPlan, 
 from greensched_policies.rules.catalogue import WHEN_RULES
 
 SLOT_S = 900.0
-# A start now would emit nearly as much as one later: not worth a wait.
-GRAMS = [300.0] * 4 + [299.0] * 36
+# A start now would emit nearly as much as one later: not worth a wait. One in between emits more.
+GRAMS = [300.0] * 4 + [299.0] * 14 + [500.0] * 2 + [299.0] * 20
 
 
 def planned(
     taken_gpus: list[float], *, waits_for_room: bool = True, running_in: int = -1,
-    latest: int = 20,
+    latest: int = 20, carbon: list[float] = GRAMS, price: float = 50.0,
 ) -> SlotPlan:  # fmt: skip
     """Plan two slots of work with a GPU in a zone of four, of which so many are taken."""
     plan = CorePlan(np.array([100.0]), 0.0, SLOT_S, 100, np.array([4.0]))
@@ -29,9 +29,9 @@ def planned(
         when=WHEN_RULES["planned-window"], restart_s=60.0, most_restarts=9.0,
         waits_for_room=waits_for_room, running_in=running_in,
     )  # fmt: skip
-    grams = np.array([GRAMS])
+    grams = np.array([carbon])
     found = plan_slots(
-        outlook_of(0.0, SLOT_S, grams, np.full(grams.shape, 50.0)), plan, work, 0.0,
+        outlook_of(0.0, SLOT_S, grams, np.full(grams.shape, price)), plan, work, 0.0,
         thresholds=Thresholds(least_saving=0.02),
     )  # fmt: skip
     assert found is not None
@@ -65,6 +65,19 @@ def test_where_nodes_are_added_for_pending_pods_it_does_not_wait_for_room() -> N
     found = planned([4.0] * 7, waits_for_room=False)
     assert found.run_segments[0][0] == 0.0
     assert not found.chosen.has_room
+
+
+@pytest.mark.parametrize("carbon", [
+    pytest.param([300.0] * 40, id="always-alike"),
+    pytest.param([300.0] * 4 + [299.0] * 36, id="nearly-alike"),
+    pytest.param([np.nan] * 40, id="not-known"),
+])  # fmt: skip
+def test_where_it_does_not_matter_when_it_runs_it_does_not_wait_for_room(
+    carbon: list[float],
+) -> None:
+    """It queues as without GreenSched, and so does work that runs in one piece (decision 19)."""
+    assert planned([4.0] * 7, carbon=carbon).run_segments[0][0] == 0.0
+    assert planned([4.0] * 7, carbon=carbon, price=np.nan).run_segments[0][0] == 0.0
 
 
 def test_if_there_is_no_room_until_its_latest_start_it_starts_now() -> None:
