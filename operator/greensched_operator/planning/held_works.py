@@ -105,7 +105,7 @@ class HeldWorks:
         """
         self._released = {uid: (release, at_s) for uid, (release, at_s) in self._released.items()
                           if monotonic_s - at_s <= RESENT_AFTER_S}  # fmt: skip
-        found: dict[str, ReleaseNow] = {}
+        found, lacking = dict[str, ReleaseNow](), set[str]()
         gangs = self._running_gangs()
         self._unjudged |= self._held_of(gangs - self._gangs)
         self._gangs = gangs
@@ -126,13 +126,15 @@ class HeldWorks:
                 found[uid] = at_its_latest(one.work, one.terms)
             elif planned is not None and self._is_due(planned, now_s) and uid not in found:
                 if uid not in self._released and not has_room(planned):
-                    del self.planned[uid]
+                    lacking.add(uid)
                     continue
                 reason = (
                     ReleaseReason.RESUMED if one.work.is_paused else ReleaseReason.PLANNED_START
                 )
                 found[uid] = ReleaseNow(one.work, reason, "its planned start has come")
         self._with_gangs(found)
+        for uid in lacking - found.keys():  # what starts with its gang keeps the room it has
+            del self.planned[uid]
         return [each for uid, each in found.items() if uid not in self._released]
 
     def with_mates(self, release: ReleaseNow) -> list[ReleaseNow]:

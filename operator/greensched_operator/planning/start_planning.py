@@ -100,6 +100,11 @@ def room_check(situation: Situation) -> Callable[[Planned], bool]:
     """
     plan, begin_s = core_plan(situation), slot_begin(situation.now_s)
     places = {zone.name: place for place, zone in enumerate(situation.zones)}
+    needing_gpus = {
+        _gang_of(one.waiting.work)
+        for one in situation.earlier_plans
+        if one.waiting.work.gang and one.waiting.work.gpus > 0.0
+    }
     refused = set[tuple[str, str]]()  # gangs
 
     def has_room(planned: Planned) -> bool:
@@ -108,7 +113,8 @@ def room_check(situation: Situation) -> Callable[[Planned], bool]:
             return True
         first_s, last_s = (*planned.run_segments, (chosen.expected_s, chosen.kept_until_s))[0]
         until_s, work = begin_s + last_s - first_s, planned.waiting.work
-        gang, with_gpus = (work.namespace, work.gang), work.gpus > 0.0
+        gang = _gang_of(work)
+        with_gpus = work.gpus > 0.0 or gang in needing_gpus  # a gang starts as a whole, or not
         if gang not in refused and plan.has_room(place, begin_s, until_s, with_gpus=with_gpus):
             return True
         if work.gang:
@@ -118,6 +124,10 @@ def room_check(situation: Situation) -> Callable[[Planned], bool]:
         return False
 
     return has_room
+
+
+def _gang_of(work: Work) -> tuple[str, str]:
+    return work.namespace, work.gang
 
 
 def core_plan(situation: Situation) -> CorePlan:

@@ -94,6 +94,29 @@ def test_starts_that_have_come_are_put_off_only_as_far_as_others_have_their_room
     assert [has_room(one) for one in found] == have_room
 
 
+@pytest.mark.parametrize("gpus", [
+    pytest.param([0.0, 4.0], id="its-launcher-is-looked-at-first"),
+    pytest.param([4.0, 0.0], id="its-launcher-is-looked-at-last"),
+])  # fmt: skip
+def test_a_gang_is_put_off_as_a_whole_where_gpus_lack_that_not_all_of_it_need(
+    gpus: list[float],
+) -> None:
+    now = situation(grams=[500.0] * 4 + [100.0] * 92)
+    now = replace(now, zones=(replace(now.zones[0], gpus=4.0),))
+    asked = [waiting(f"job-{place}", "ring") for place in range(2)]
+    found, _ = plan_starts(
+        [
+            replace(one, work=replace(one.work, gpus=many))
+            for one, many in zip(asked, gpus, strict=True)
+        ],
+        now,
+    )
+    at_s = found[0].start_s
+    one_less = replace(now, running=(Running(0, at_s + 4 * HOUR_S, 1.0, 1.0),))
+    has_room = room_check(replace(one_less, now_s=at_s, earlier_plans=tuple(found)))
+    assert [has_room(one) for one in found] == [False, False]
+
+
 def works_with(one: Planned) -> HeldWorks:
     works = HeldWorks(frozenset({labels.SCHEDULER_NAME}))
     works.put(one.waiting.work)
@@ -109,6 +132,21 @@ def test_what_has_no_room_loses_its_plan_but_not_its_latest_start() -> None:
     assert [each.work.name for each in works.unplanned()] == ["train"]
     [found] = works.judged(rules(ENFORCING), latest_s, 2.0, lambda _: False)
     assert found.reason is ReleaseReason.LATEST_START
+
+
+def test_what_starts_with_its_gang_at_its_latest_keeps_the_room_of_its_plan() -> None:
+    urgent, other = waiting("urgent", "ring"), waiting("other", "ring", deadline="9h")
+    works = HeldWorks(frozenset({labels.SCHEDULER_NAME}))
+    for each in (urgent, other):
+        works.put(each.work)
+    works.judged(rules(ENFORCING), NOW_S, 0.0)
+    found, _ = plan_starts(works.waiting(), situation(FULL_FOR_2_H))
+    for one in found:
+        works.plan(one)
+    latest_s = urgent.terms.latest_start_s
+    sent = works.judged(rules(ENFORCING), latest_s, 1.0, lambda _: False)
+    assert {each.work.name for each in sent} == {"urgent", "other"}
+    assert works.planned.keys() == {"urgent", "other"}
 
 
 def released(one: Planned) -> tuple[HeldWorks, Work]:
