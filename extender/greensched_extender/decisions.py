@@ -43,6 +43,7 @@ class Decision:
     planned_zone: PlannedZone | None
     decided_at: float  # seconds since the epoch
     runtime_s: float
+    left_to_run_s: float  # by the plan: less than the runtime, if the work was paused
     offered: int
     unknown: tuple[str, ...]  # some of the offered names without a row
     unknown_count: int
@@ -245,11 +246,13 @@ def _on_time(decision: Decision) -> Mapping[str, Any]:
     return {"deadline": deadline_s, "onTimeTargetShare": timing.on_time_target}
 
 
-def _late_share(timing: Timing, runtime_s: float) -> float | None:
-    """Return the share of runs of that length that end too late; None without a deadline."""
-    if math.isinf(timing.left_s) or runtime_s <= 0.0:
+def _late_share(decision: Decision, runtime_on_node_s: float) -> float | None:
+    """Return the share of such runs on a node that end too late; None without a deadline."""
+    timing = decision.timing
+    if math.isinf(timing.left_s) or runtime_on_node_s <= 0.0:
         return None
-    return late_share(timing.left_s, runtime_s, timing.runtime_error)
+    left_on_node_s = runtime_on_node_s * decision.left_to_run_s / decision.runtime_s
+    return late_share(timing.left_s, left_on_node_s, timing.runtime_error)
 
 
 def _outcome(decision: Decision) -> Mapping[str, Any]:
@@ -281,7 +284,7 @@ def _candidate(decision: Decision, place: int, zones: Sequence[ZoneNow]) -> dict
         "relativeCost": float(decision.relative_cost[place]),
         "powerWatts": float(decision.power_w[place]),
         "runtimeSeconds": runtime_s,
-        "lateShare": _late_share(decision.timing, runtime_s),
+        "lateShare": _late_share(decision, runtime_s),
         "energyJoules": energy_j,
         **_gpu_share(decision, place),
         "carbonGrams": None if carbon is None else kwh_from_joules(energy_j) * carbon,

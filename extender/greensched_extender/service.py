@@ -278,6 +278,7 @@ class Extender:
                 planned_zone=planned_zone,
                 decided_at=asked.now,
                 runtime_s=asked.runtime_s,
+                left_to_run_s=asked.planned.runtime_s if asked.planned else asked.runtime_s,
                 offered=appraisal.rows.size + len(unknown),
                 unknown=tuple(name[:_LONGEST_NAME] for name in unknown[:_SOME_UNKNOWN]),
                 unknown_count=len(unknown),

@@ -212,6 +212,17 @@ def test_the_risk_of_ending_late_is_told_for_each_node(world: World, pod: MakePo
     assert told["onTimeTargetShare"] == 0.98
 
 
+def test_the_risk_of_resumed_work_is_that_of_what_is_left_of_it(world: World, pod: MakePod) -> None:
+    """Its pods name four hours, the runtime of the whole; one is left, and two until the end."""
+    three_zones(world)
+    text = decision(world, deadline=format_timestamp(world.clock.now() + 7200.0), runtimeError=0.3)
+    own = {labels.DECISION: text, labels.RUNTIME: "4h"}
+    world.scores("de", pod=pod("p1", annotations=own))
+    (told,) = world.explanations().decisions("default", "p1")[:1]
+    # ln(2) / 0.3 = 2.31 standard deviations
+    assert told["candidates"][0]["lateShare"] == pytest.approx(0.0104, abs=1e-4)
+
+
 def test_without_a_deadline_no_risk_is_told(world: World, pod: MakePod) -> None:
     three_zones(world)
     told = placed(world, pod, decision(world))
