@@ -34,9 +34,11 @@ def change(then: float | None, now: float | None) -> float | None:
 
 
 def chance_text(chance: float) -> str:
-    """Return a chance, 0..1, as a percentage with two digits; never as certainty."""
+    """Return a chance, 0..1, as a percentage with at least two digits; never as certainty."""
     if chance < _LEAST_CHANCE:
         return f"less than {100.0 * _LEAST_CHANCE:g} %"
     if chance > 1.0 - _LEAST_CHANCE:
         return f"more than {100.0 * (1.0 - _LEAST_CHANCE):g} %"
+    if chance >= 0.995:  # not 100 %
+        return f"{100.0 * chance:.4g} %"
     return f"{100.0 * chance:.2g} %" if chance < 0.1 else f"{100.0 * chance:.0f} %"
