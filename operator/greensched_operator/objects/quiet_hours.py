@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from greensched_core.custom_resources.fields import SchemaRule, custom_field, group, many
 from greensched_core.errors import BadInput
 from greensched_operator.objects.quiet_fields import BEGIN, END, EVERY_DAY, SOME_DAYS, ZONE
-from greensched_policies.planning.quiet_spans import after_quiet
+from greensched_policies.costs.quiet_spans import QuietSpans, after_quiet
 
 MOST_WINDOWS = 20
 _WEEK = timedelta(days=7)
@@ -92,9 +92,15 @@ class QuietHours:
         """Return the first instant from now on that is not quiet; None if it is always quiet."""
         if not self.windows:
             return now
-        begins, ends, until = _spans_ahead(self, now // _DAY_S * _DAY_S)
-        allowed = after_quiet(now, begins, ends)
+        spans, until = _spans_ahead(self, now // _DAY_S * _DAY_S)
+        allowed = after_quiet(now, *spans)
         return None if allowed >= until else allowed
+
+    def spans_ahead(self, now: float) -> QuietSpans:
+        """Return the quiet spans of the coming week and more; none if it is always quiet."""
+        if self.next_allowed(now) is None:
+            return QuietSpans()
+        return _spans_ahead(self, now // _DAY_S * _DAY_S)[0] if self.windows else QuietSpans()
 
     def _spans(self, begin: float, end: float) -> Iterator[TimeSpan]:
         for window in self.windows:
@@ -136,11 +142,12 @@ QUIET_HOURS = many(
 
 
 @lru_cache(maxsize=256)  # all held workloads of a policy ask about the same few days
-def _spans_ahead(quiet: QuietHours, begin: float) -> tuple[list[float], list[float], float]:
-    """Return begins and ends of quiet spans from an instant on, and until when all are known."""
+def _spans_ahead(quiet: QuietHours, begin: float) -> tuple[QuietSpans, float]:
+    """Return the quiet spans from an instant on, and until when all are known."""
     until = begin + _DAY_S + _LOOKED_AHEAD.total_seconds()
     spans = quiet.spans(begin, until)
-    return [span.begin for span in spans], [span.end for span in spans], until
+    begins, ends = tuple(span.begin for span in spans), tuple(span.end for span in spans)
+    return QuietSpans(begins, ends), until
 
 
 @lru_cache(maxsize=4096)  # each replan asks about the same few days

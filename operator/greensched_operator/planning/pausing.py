@@ -165,6 +165,7 @@ def _suspended(
     work = replace(
         interruptible(replace(waiting, terms=running), situation),
         latest_s=terms.latest_start_s + restart_s,
+        from_s=terms.start_from_s,  # its budget was spent when it first started
         running_in=zone,
         kept_start_s=None,
     )

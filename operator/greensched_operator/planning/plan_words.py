@@ -15,6 +15,12 @@ def why_now(planned: Planned) -> str:
     chosen = planned.chosen
     if chosen.why is StartReason.CARBON_LIMIT:
         return "better starts emit more than its policy's carbonLimit allows"
+    left_s = planned.waiting.terms.latest_start_s - planned.start_s
+    if chosen.why is StartReason.NO_CHOICE and left_s > SLOT_S:
+        return (
+            f"there is no forecast for zone {planned.zone or 'unknown'}: it has no GridSignal, "
+            "or one without a forecast"
+        )
     why = chosen.why.value.replace("-", " ")
     if chosen.lacks_room:
         return f"{why}: running and planned work leave no room at better starts"
@@ -27,11 +33,19 @@ def why_held(planned: Planned) -> str:
     latest = f"latest start {format_timestamp(round(terms.latest_start_s))} ({terms.bound})"
     if chosen.why is StartReason.NO_ROOM:
         return f"running and planned work leave no room before{grid_words(chosen)}; {latest}"
-    if planned.start_s - chosen.start_s <= SLOT_S:
-        return f"{both_sides(chosen)}{grid_words(chosen)}; {latest}"
-    is_window = abs(planned.start_s - terms.start_from_s) <= SLOT_S
-    opens = "its window opens" if is_window else "quiet hours or its namespace's budget end"
-    return f"{opens} then; {latest}"
+    told = f"{both_sides(chosen)}{grid_words(chosen)}; {latest}"
+    return f"{_not_before(planned)}: {told}" if chosen.why is StartReason.NOT_BEFORE else told
+
+
+def _not_before(planned: Planned) -> str:
+    """Return what allows no start before the planned one."""
+    terms, quiet = planned.waiting.terms, planned.waiting.policy.quiet_hours
+    if abs(planned.start_s - terms.start_from_s) <= SLOT_S:
+        return "its window opens then"
+    limit = "quiet hours" if quiet.is_quiet(planned.start_s - SLOT_S) else "its namespace's budget"
+    if planned.start_s >= terms.latest_start_s:
+        return f"{limit} would hold it beyond its latest start"
+    return "quiet hours end then" if limit == "quiet hours" else f"{limit} begins anew then"
 
 
 def both_sides(chosen: Chosen) -> str:

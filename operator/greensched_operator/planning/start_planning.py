@@ -22,6 +22,7 @@ from greensched_operator.planning.work_power import (
     run_s,
     share_of_node,
 )
+from greensched_policies.costs.quiet_spans import may_start
 from greensched_policies.costs.slot_window import MOST_IN_SLOTS
 from greensched_policies.encoding.weights import CarbonLimit
 from greensched_policies.planning.core_plan import CorePlan
@@ -178,7 +179,7 @@ def _in_slots(
         thresholds = Thresholds(least_saving=one.policy.least_saving)
         work = interruptible(one, situation)
         answer = plan_slots(outlook, plan, work, begin_s, thresholds=thresholds)
-        if answer is None:
+        if answer is None or not _may_start(one, answer.run_segments[0][0], situation):
             continue
         for run_segment in answer.run_segments:
             kept = (answer.chosen.kept_zone, *run_segment)
@@ -186,6 +187,12 @@ def _in_slots(
         planned = _planned(one, _span([one], situation), answer.chosen, situation)
         found[one.work.uid] = replace(planned, run_segments=answer.run_segments)
     return found
+
+
+def _may_start(one: MayWait, slot_s: float, situation: Situation) -> bool:
+    """Return whether the policy's quiet hours let work start in a slot."""
+    from_s, quiet = _span([one], situation)[0], one.policy.quiet_hours
+    return may_start(slot_s, SLOT_S, from_s, *quiet.spans_ahead(situation.now_s))
 
 
 def interruptible(one: MayWait, situation: Situation) -> Interruptible:
@@ -203,7 +210,7 @@ def interruptible(one: MayWait, situation: Situation) -> Interruptible:
         memory_bytes=request.memory_bytes,
         restart_s=0.0 if restart_s is None else restart_s,
         most_restarts=one.terms.most_restarts,
-        from_s=one.terms.start_from_s,
+        from_s=request.from_s,
         kept_start_s=request.kept_start_s,
         waits_for_room=request.waits_for_room,
     )
@@ -219,7 +226,9 @@ def _gangs(waiting: Sequence[MayWait]) -> list[list[MayWait]]:
 
 def _start_request(group: Sequence[MayWait], situation: Situation) -> StartRequest:
     each = [_own_request(one, situation) for one in group]
-    return each[0] if len(each) == 1 else _together(each)
+    request = each[0] if len(each) == 1 else _together(each)
+    quiet = group[0].policy.quiet_hours.spans_ahead(situation.now_s)
+    return request._replace(from_s=_span(group, situation)[0], quiet=quiet)
 
 
 def _own_request(one: MayWait, situation: Situation) -> StartRequest:

@@ -66,7 +66,7 @@ def choose(slots: SlotColumns, cost: Floats, terms: StartTerms) -> Choice:
     best = _within_limit(slots, cost, terms)
     soonest = soonest_of(busiest)
     place, why = best.place, best.why
-    saving = _saved_share(weighted, soonest, place) if place > 0 else 0.0
+    saving = saved_share(weighted, soonest, place) if place > 0 else 0.0
     if place > 0 and not best.is_now_too_dirty and has_thresholds and not _is_worth(saving, terms):
         place, why, saving = 0, SAVES_TOO_LITTLE, 0.0
     # Work that starts now runs when there is room.
@@ -171,7 +171,8 @@ def soonest_of(busiest: Floats) -> int:
 
 
 @inlined
-def _saved_share(weighted: Floats, soonest: int, place: int) -> float:
+def saved_share(weighted: Floats, soonest: int, place: int) -> float:
+    """Return the share of the weighted cost that a start saves against the soonest one."""
     magnitude = abs(weighted[soonest])
     return (weighted[soonest] - weighted[place]) / magnitude if magnitude > 0.0 else 0.0
 
@@ -188,7 +189,7 @@ def _starts_differ(weighted: Floats, terms: StartTerms) -> bool:
     for at in range(weighted.size):
         least = at if weighted[at] < weighted[least] else least
         most = at if weighted[at] > weighted[most] else most
-    return _is_worth(_saved_share(weighted, most, least), terms)
+    return _is_worth(saved_share(weighted, most, least), terms)
 
 
 @inlined
@@ -198,4 +199,4 @@ def _lacks_room(busiest: Floats, weighted: Floats, terms: StartTerms) -> bool:
     for at in range(busiest.size):
         if busiest[at] > FULL and (least < 0 or weighted[at] < weighted[least]):
             least = at
-    return least >= 0 and _is_worth(_saved_share(weighted, soonest_of(busiest), least), terms)
+    return least >= 0 and _is_worth(saved_share(weighted, soonest_of(busiest), least), terms)

@@ -91,13 +91,14 @@ def _basis(whole: Any, numbers: Any) -> Basis:
 
 def plan_starts(integers_at: Any, numbers_at: Any) -> None:
     """Decide for many workloads: see `planning.plan_starts`."""
-    whole, numbers = carray(integers_at, (at.FOUND_AT + 1,)), carray(numbers_at, (3,))
+    whole, numbers = carray(integers_at, (at.PLANNING,)), carray(numbers_at, (3,))
     zones, count = whole[at.ZONES], whole[at.COUNT]
     in_zones = carray(_floats(whole[at.IN_ZONES_AT]), (2, count, zones))
     asked = carray(_floats(whole[at.ASKED_AT]), (at.ASKED, count))
     order = carray(_integers(whole[at.ORDER_AT]), (2, whole[at.DECISIONS]))
     found = carray(_floats(whole[at.FOUND_AT]), (at.FOUND, count))
-    many = Many(asked, in_zones[0], in_zones[1])
+    quiet_s = carray(_floats(whole[at.QUIET_AT]), (2, whole[at.POLICIES], whole[at.SPANS]))
+    many = Many(asked, in_zones[0], in_zones[1], quiet_s)
     _plan_starts(_basis(whole, numbers), many, order, whole[at.ASK_AT], found)
 
 

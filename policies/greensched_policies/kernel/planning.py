@@ -8,7 +8,8 @@ from greensched_policies.compiling.compiled import borrowing, compiled, fast, in
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.slots import FULL, has_gpus, has_room
 from greensched_policies.encoding.weights import NO_CARBON_LIMIT, CarbonLimit, Weights
-from greensched_policies.kernel.choosing import Choice, StartTerms, choose, soonest_of
+from greensched_policies.kernel.allowed_starts import allowed_starts, choose_allowed
+from greensched_policies.kernel.choosing import Choice, StartTerms, soonest_of
 from greensched_policies.kernel.forecast_window import watch_run
 from greensched_policies.kernel.later_room import ALL_ROOM, LaterRoom, most_later
 from greensched_policies.kernel.plan import Plan, keep, keep_more, slots_of
@@ -59,6 +60,7 @@ class Many(NamedTuple):
     asked: Floats  # [ASKED,N]
     runtime_s: Floats  # [N,Z]
     power_w: Floats  # [N,Z]
+    quiet_s: Floats  # [2,P,Q] begins and ends of quiet spans
 
 
 class SeenStarts(NamedTuple):
@@ -262,7 +264,11 @@ def take(
         asked[rows.WAITS_FOR_ROOM, place] != 0.0,
     )
     slots = as_slots(seen.columns)
-    choice = choose(slots, cost, terms)
+    allowed = allowed_starts(
+        basis.now_s, basis.slot_s, cost.size, asked[rows.FROM_S, place], many.quiet_s,
+        int(asked[rows.QUIET, place]),
+    )  # fmt: skip
+    choice = choose_allowed(allowed, seen.columns, cost, terms)
     _keep_room(basis, work, zones[choice.expected], choice.expected)
     _note(choice, zones, slots.busiest_over_run[0], found[:, place])
     _note_means(basis, work, zones, choice, found[:, place])

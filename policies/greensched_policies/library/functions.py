@@ -20,8 +20,11 @@ FASTER_WHEN_NEWER = ("rate_candidates",)
 MOST_STARTS = 672  # of a workload: a week of quarter hours
 WHEN_BY_NUMBER = tuple(WHEN_RULES)  # the library takes the place of a rule
 # Why a start was chosen: see `planning.StartReason`, which has them in this order.
-NO_CHOICE, NOW_IS_BEST, SAVES_TOO_LITTLE, CARBON_LIMIT, PLANNED, KEPT, NO_ZONE, NO_ROOM = range(8)
-STAYS = 8  # no start was chosen: the earlier plan still has room
+(
+    NO_CHOICE, NOW_IS_BEST, SAVES_TOO_LITTLE, CARBON_LIMIT, PLANNED, KEPT, NO_ZONE, NO_ROOM,
+    NOT_BEFORE, STAYS,
+) = range(10)  # fmt: skip
+# The last one: no start was chosen, as the earlier plan still has room.
 
 # Most functions begin with a forecast and a plan. Whole numbers: Z zones, T steps of the grid, S
 # slots of the plan, and S or 0 of the plan for GPUs, and for memory. Arrays of a `GridTable` and a
@@ -36,14 +39,19 @@ NOW_S, SLOT_S, BUSY_SHARE = range(3)  # numbers
 
 # What plan_starts takes then: N workloads, M decisions, the address of an `Ask`; [ASKED,N] numbers;
 # [2,N,Z] expected runtime in each zone, and watts there; [2,M] the workload and the place of its
-# rule, in the order of the decisions. Results: [FOUND,N], and the plan has their room.
-COUNT, DECISIONS, ASK_AT, ASKED_AT, IN_ZONES_AT, ORDER_AT, FOUND_AT = range(SHARED, SHARED + 7)
+# rule, in the order of the decisions; begins and ends of the Q quiet spans of P policies, [2,P,Q],
+# infinite where one has less. Results: [FOUND,N], and the plan has their room.
+(
+    COUNT, DECISIONS, ASK_AT, ASKED_AT, IN_ZONES_AT, ORDER_AT, FOUND_AT, POLICIES, SPANS, QUIET_AT,
+    PLANNING,
+) = range(SHARED, SHARED + 11)  # fmt: skip
 (
     LATEST_S, CPU_CORES, GPUS, BY_CARBON, BY_PRICE, BY_TIME, PRICE_PER_G, AT_ARRIVAL_G, KEPT_S,
     LEAST_SAVING, LEAST_CHANGE, WAITS_FOR_ROOM, MEMORY_BYTES, STAYS_IN, STAYS_FROM_S, SEEKS_ROOM,
-    SPARE_S, NODE_SHARE, MAY_MOVE, ASKED,
-) = range(20)  # fmt: skip
+    SPARE_S, NODE_SHARE, MAY_MOVE, FROM_S, QUIET, ASKED,
+) = range(22)  # fmt: skip
 NO_ZONE_YET = -1  # STAYS_IN of work that is planned anew
+NEVER_QUIET = -1  # QUIET of work whose policy has no quiet spans; else their row
 (
     PLACE, WHY, EXPECTED, ZONE, ZONE_NOW, ZONE_EXPECTED, SAVING, LACKS_ROOM, HAS_ROOM,
     CARBON, PRICE, CARBON_NOW, PRICE_NOW, MERIT, MERIT_NOW, SOONEST, FOUND,

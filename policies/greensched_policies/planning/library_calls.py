@@ -31,10 +31,11 @@ from greensched_policies.rules.catalogue import WHEN_RULES, WhenPolicy
 
 
 class Rules(NamedTuple):
-    """The `when` rules of N workloads."""
+    """The `when` rules of N workloads, and the quiet spans of P policies."""
 
     places: Integers  # [N] of each in the library; NO_RULE or QUEUED
     policies: Sequence[WhenPolicy]  # [N] asked where the library has no rule
+    quiet_s: Floats = np.zeros((2, 1, 0))  # [2,P,Q] begins and ends, infinite where one has less
 
 
 _PLACES = {WHEN_RULES[name]: place for place, name in enumerate(WHEN_BY_NUMBER)}
@@ -64,6 +65,7 @@ def plan_starts(
     asking = ctypes.cast(ask, ctypes.c_void_p).value or 0
     integers += [count, order.size, asking, address_of(asked), address_of(by_zone)]
     integers += [address_of(ordered, np.int64), address_of(found)]
+    integers += [*rules.quiet_s.shape[1:], address_of(rules.quiet_s)]
     call("plan_starts", integers, numbers)
     if faults:
         raise faults[0]

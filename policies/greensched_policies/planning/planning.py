@@ -13,6 +13,7 @@ import numpy as np
 
 from greensched_core.units import KWH_PER_MWH
 from greensched_policies.costs.cost import Floats
+from greensched_policies.costs.quiet_spans import QuietSpans
 from greensched_policies.costs.run_energy import run_kwh
 from greensched_policies.encoding.weights import UNLIMITED, CarbonLimit, Weights
 from greensched_policies.library.functions import (
@@ -27,11 +28,13 @@ from greensched_policies.library.functions import (
     MAY_MOVE,
     MERIT,
     MERIT_NOW,
+    NEVER_QUIET,
     NO_ZONE_YET,
     PLACE,
     PRICE,
     PRICE_NOW,
     QUEUED,
+    QUIET,
     SAVING,
     SEEKS_ROOM,
     SOONEST,
@@ -48,6 +51,7 @@ from greensched_policies.planning.library_calls import Rules, library_rules, pla
 from greensched_policies.planning.outlook import Outlook
 from greensched_policies.rules.catalogue import WhenPolicy
 
+NEVER = QuietSpans()
 NO_ZONE = -1  # of a workload that no node can take
 
 
@@ -62,6 +66,7 @@ class StartReason(StrEnum):
     KEPT = "kept"  # the earlier plan is kept; another start may be slightly better
     NO_ZONE = "no-zone"  # no node can take it; the scheduler reports why
     NO_ROOM = "no-room"  # no later start is worth the wait, but there is no room before it
+    NOT_BEFORE = "not-before"  # likewise, but no start before it is allowed
 
 
 _REASONS = tuple(StartReason)
@@ -111,6 +116,8 @@ class StartRequest(NamedTuple):
     # None: all starts may take all room.
     spare_s: float | None = None
     node_share: float = 0.0  # the largest share of a node's cores or memory that a pod requests
+    from_s: float = -math.inf  # it may not start before
+    quiet: QuietSpans = NEVER  # nor in these; in seconds since the epoch
 
 
 class Mean(NamedTuple):
@@ -212,6 +219,7 @@ def plan_again(
             asked[MAY_MOVE, place] = each.may_move
     order = np.argsort(asked[LATEST_S], kind="stable")
     rules = library_rules([each.when for each in requests])
+    rules = rules._replace(quiet_s=_quiet_rows(asked, requests, outlook.begin_s))
     found = plan_starts(outlook, plan, now_s, asked, _in_zones(requests), order, rules)
     rows = found.T.tolist()
     return [
@@ -274,7 +282,21 @@ def _numbers(request: StartRequest, begin_s: float) -> tuple[float, ...]:
         math.nan if kept_s is None else kept_s - begin_s, saving, change,
         float(request.waits_for_room), request.memory_bytes, NO_ZONE_YET, 0.0, 0.0,
         math.nan if request.spare_s is None else request.spare_s, request.node_share, 0.0,
+        request.from_s - begin_s, NEVER_QUIET,
     )  # fmt: skip
+
+
+def _quiet_rows(asked: Floats, requests: Sequence[StartRequest], begin_s: float) -> Floats:
+    """Return the quiet spans of the workloads' policies, [2,P,Q]; `asked` then names their rows."""
+    rows: dict[QuietSpans, int] = {}
+    for place, each in enumerate(requests):
+        if each.quiet.begins_s:
+            asked[QUIET, place] = rows.setdefault(each.quiet, len(rows))
+    most = max((len(each.begins_s) for each in rows), default=1)
+    found = np.full((2, max(len(rows), 1), most), np.inf)
+    for spans, row in rows.items():
+        found[:, row, : len(spans.begins_s)] = np.array(spans) - begin_s
+    return found
 
 
 def _chosen(row: list[float], request: StartRequest, now_s: float, slot_s: float) -> Chosen | None:

@@ -73,15 +73,15 @@ def hold_table(
     paused = pause_table(world, policy, found, estimates) if pauses else NOTHING_PAUSED
     ends_s = paused.numbers[DEADLINE_S, paused.may_pause == 1]
     until_s = max(float(latest_s.max(initial=0.0)), float(ends_s.max(initial=0.0)))
-    replans_s = np.union1d(rolls_s, np.arange(_REPLAN_S, until_s + _REPLAN_S, _REPLAN_S))
     quiet_s = _quiet_s(world, policy, until_s)
+    asked[rows.FROM_S], asked[rows.QUIET] = -np.inf, 0.0 if quiet_s.size else rows.NEVER_QUIET
+    replans_s = np.union1d(rolls_s, np.arange(_REPLAN_S, until_s + _REPLAN_S, _REPLAN_S))
     return HoldTable(
         may_wait=np.array([each is not None for each in found], np.int64),
         asked=asked,
         power_w=np.maximum(power_w, LEAST_POWER_W),
         jitter_s=np.array([jitter_s(name, _JITTER_S, SLOT_S) for name in world.job_names]),
-        quiet_begins_s=quiet_s[0].copy(),
-        quiet_ends_s=quiet_s[1].copy(),
+        quiet_s=quiet_s,
         held_share=policy.max_held_share,
         replans_s=replans_s,
         is_whole=np.isin(replans_s, rolls_s).astype(np.int64),
@@ -147,9 +147,9 @@ def _budget_table(world: World, policy: GreenPolicy, until_s: float) -> BudgetTa
 
 
 def _quiet_s(world: World, policy: GreenPolicy, until_s: float) -> Floats:
-    """Return begins and ends of the spans in which nothing starts, [2,Q]."""
+    """Return begins and ends of the spans in which nothing starts, [2,1,Q]."""
     begin_s = world.start_s
     if not policy.quiet_hours.windows or policy.quiet_hours.next_allowed(begin_s) is None:
-        return np.zeros((2, 0))
+        return np.zeros((2, 1, 0))
     spans = policy.quiet_hours.spans(begin_s, begin_s + until_s + SLOT_S)
-    return np.array(spans, float).reshape(-1, 2).T - begin_s
+    return np.array(spans, float).reshape(-1, 2).T[:, None].copy() - begin_s

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greensched_policies.costs.quiet_spans import after_quiet
 from greensched_policies.encoding.slots import SUM_ROUNDING
 from greensched_policies.planning.held_start import (
     by_worth,
@@ -16,7 +17,6 @@ from greensched_policies.planning.held_start import (
     release_s,
     within_share,
 )
-from greensched_policies.planning.quiet_spans import after_quiet
 
 SLOT_S = 900.0
 NO_PLAN = math.nan

@@ -10,10 +10,12 @@ from greensched_policies.costs import run_energy
 from greensched_policies.library import functions as rows
 from greensched_policies.planning import budgets, held_start
 from greensched_simulator.engine.holding.hold import (
+    FROM_S,
     KG,
     KG_NOW,
     KWH,
     KWH_NOW,
+    PAUSES,
     PERIOD,
     Hold,
 )
@@ -32,6 +34,14 @@ def budget_opens_s(now_s: float, hold: Hold) -> float:
         return -np.inf
     end_s = _period_end_s(now_s, hold)
     return float(_opens_s(hold.spent[KWH], hold.spent[KG], budget.most_kwh, budget.most_kg, end_s))
+
+
+@inlined
+def earliest_start_s(job: int, now_s: float, opens_s: float, hold: Hold) -> float:
+    """Return the earliest start of a job; no budget delays one that was paused."""
+    if hold.paused.shape[1] == 0 or hold.paused[PAUSES, job] == 0.0:
+        return max(now_s, opens_s)
+    return max(now_s, float(hold.paused[FROM_S, job]))
 
 
 @fast

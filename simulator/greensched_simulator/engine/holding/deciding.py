@@ -4,6 +4,7 @@ import numpy as np
 
 from greensched_core.units import JOULES_PER_KWH
 from greensched_policies.compiling.compiled import compiled, fast, inlined
+from greensched_policies.costs import quiet_spans
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.costs.slot_window import MOST_IN_SLOTS
 from greensched_policies.kernel.planning import (
@@ -18,13 +19,16 @@ from greensched_policies.kernel.planning import (
     take_soonest,
 )
 from greensched_policies.library import functions as rows
-from greensched_policies.planning import held_start, quiet_spans
+from greensched_policies.planning import held_start
 from greensched_simulator.arrays.heaps import job_at, push, restore, size_of
-from greensched_simulator.engine.holding.budgets import budget_opens_s, count_as_now, note_amounts
+from greensched_simulator.engine.holding.budgets import (
+    budget_opens_s,
+    count_as_now,
+    earliest_start_s,
+    note_amounts,
+)
 from greensched_simulator.engine.holding.hold import (
-    FROM_S,
     HELD,
-    PAUSES,
     Hold,
     basis_of,
     is_pausable,
@@ -231,6 +235,8 @@ def choose_and_keep(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
 def choose_one_piece(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
     """Choose the start of a job that runs in one piece, and keep its room in the plan."""
     basis, many = basis_of(begin_s, run, hold), many_of(run, hold)
+    opens_s = budget_opens_s(begin_s, hold)
+    hold.asked[rows.FROM_S, job] = earliest_start_s(job, begin_s, opens_s, hold)
     count = starts_of(basis, many, job)
     seen, cost = see(basis, many, job, pending_work_of(basis, many, job), count), np.zeros(count)
     if count > 1:
@@ -240,14 +246,6 @@ def choose_one_piece(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
         return False
     note_room(job, begin_s, run, hold)
     return True
-
-
-@inlined
-def earliest_start_s(job: int, now_s: float, opens_s: float, hold: Hold) -> float:
-    """Return the earliest start of a job; no budget delays one that was paused."""
-    if hold.paused.shape[1] == 0 or hold.paused[PAUSES, job] == 0.0:
-        return max(now_s, opens_s)
-    return max(now_s, float(hold.paused[FROM_S, job]))
 
 
 @inlined
@@ -264,7 +262,7 @@ def start_of(job: int, now_s: float, run: Run, hold: Hold) -> float:
     kept_s = np.rint(run.recorded.planned_s[job])  # written on objects in whole seconds
     start_s = _release_s(chosen_s, kept_s, terms.jitter_s[job], now_s, run.terms.slot_s)
     start_s = max(start_s, earliest_start_s(job, now_s, budget_opens_s(now_s, hold), hold))
-    start_s = _after_quiet(max(start_s, now_s), terms.quiet_begins_s, terms.quiet_ends_s)
+    start_s = _after_quiet(max(start_s, now_s), terms.quiet_s[0, 0], terms.quiet_s[1, 0])
     return float(min(start_s, asked[rows.LATEST_S, job]))
 
 

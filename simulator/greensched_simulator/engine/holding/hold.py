@@ -54,8 +54,7 @@ class HoldTable(NamedTuple):
     asked: Floats  # [ASKED,J] as `library.functions` has them
     power_w: Floats  # [J,Z] that each adds, with the site's PUE
     jitter_s: Floats  # [J] delay of a new plan
-    quiet_begins_s: Floats  # [Q] of the spans in which nothing starts
-    quiet_ends_s: Floats  # [Q]
+    quiet_s: Floats  # [2,1,Q] begins and ends of the spans in which nothing starts
     held_share: float  # of all cores, that held jobs may request together
     replans_s: Floats  # [R] times at which held jobs are planned again
     is_whole: Integers  # [R] 1 if all are, else those whose room is gone or that lack room
@@ -126,4 +125,4 @@ def basis_of(begin_s: float, run: Run, hold: Hold) -> Basis:
 @fast
 def many_of(run: Run, hold: Hold) -> Many:
     """Return all jobs as the kernel takes them."""
-    return Many(hold.asked, run.estimates.runtime_s, hold.terms.power_w)
+    return Many(hold.asked, run.estimates.runtime_s, hold.terms.power_w, hold.terms.quiet_s)

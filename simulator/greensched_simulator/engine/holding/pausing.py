@@ -7,11 +7,12 @@ import numpy as np
 
 from greensched_core.units import JOULES_PER_KWH
 from greensched_policies.compiling.compiled import compiled, fast, inlined
+from greensched_policies.costs import quiet_spans
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.costs.slot_window import NOT_RUNNING
 from greensched_policies.kernel.slot_choice import CARBON, MERIT, RUN_S, SlotChoice
 from greensched_policies.library import functions as rows
-from greensched_policies.planning import held_start, lateness, quiet_spans, resuming
+from greensched_policies.planning import held_start, lateness, resuming
 from greensched_simulator.arrays.heaps import job_at, restore, size_of
 from greensched_simulator.engine.execution.running import add_part, parts_of
 from greensched_simulator.engine.execution.workers import (
@@ -175,7 +176,7 @@ def _is_better_paused(job: int, now_s: float, run: Run, hold: Hold) -> bool:
         return False
     note_slots(job, begin_s, choice, run, hold)
     start_s = min(start_s + hold.terms.jitter_s[job], latest_s)
-    start_s = _after_quiet(start_s, hold.terms.quiet_begins_s, hold.terms.quiet_ends_s)
+    start_s = _after_quiet(start_s, hold.terms.quiet_s[0, 0], hold.terms.quiet_s[1, 0])
     recorded.planned_s[job] = min(start_s, latest_s)
     hold.asked[rows.KEPT_S, job] = np.rint(recorded.planned_s[job]) - hold.terms.jitter_s[job]
     hold.asked[rows.AT_ARRIVAL_G, job] = _grams_now(job, choice, hold)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.compiling.compiled import compiled, fast
-from greensched_policies.costs import slot_window
+from greensched_policies.compiling.compiled import compiled, fast, inlined
+from greensched_policies.costs import quiet_spans, slot_window
 from greensched_policies.costs.cost import Floats
 from greensched_policies.costs.slot_window import NOT_RUNNING
 from greensched_policies.encoding.weights import CarbonLimit, Weights
@@ -28,8 +28,8 @@ from greensched_policies.kernel.starts import SLOT_COLUMNS, PendingWork, starts_
 from greensched_policies.library import functions as rows
 from greensched_simulator.engine.execution.running import add_room
 from greensched_simulator.engine.execution.workers import all_cores, all_gpus
+from greensched_simulator.engine.holding.budgets import budget_opens_s, earliest_start_s
 from greensched_simulator.engine.holding.hold import (
-    FROM_S,
     MOST_RESTARTS,
     RESTART_S,
     Hold,
@@ -42,6 +42,7 @@ from greensched_simulator.engine.state.choices import NOWHERE
 
 _slot_counts = compiled(slot_window.slot_counts)
 _first_slot = compiled(slot_window.first_slot)
+_may_start = compiled(quiet_spans.may_start, inlined)
 
 
 class Remaining(NamedTuple):
@@ -64,13 +65,17 @@ def held_in_slots(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
     """
     if not is_pausable(job, hold):
         return False
-    paused, asked = hold.paused, hold.asked
+    paused, asked, quiet_s = hold.paused, hold.asked, hold.terms.quiet_s
+    from_s = earliest_start_s(job, begin_s, budget_opens_s(begin_s, hold), hold)
     rest = Remaining(
         run.estimates.runtime_s[job], asked[rows.LATEST_S, job], paused[RESTART_S, job],
-        paused[MOST_RESTARTS, job], NOT_RUNNING, paused[FROM_S, job], asked[rows.KEPT_S, job],
+        paused[MOST_RESTARTS, job], NOT_RUNNING, from_s, asked[rows.KEPT_S, job],
     )  # fmt: skip
     choice = choose_for(job, begin_s, rest, run, hold)
     if choice.zone == NOT_RUNNING:
+        return False
+    first_s = begin_s + np.argmax(choice.chosen) * run.terms.slot_s
+    if not _may_start(first_s, run.terms.slot_s, from_s, quiet_s[0, 0], quiet_s[1, 0]):
         return False
     note_slots(job, begin_s, choice, run, hold)
     return True

@@ -19,6 +19,7 @@ from greensched_simulator.world.world import World
 pytestmark = pytest.mark.engine
 
 HOUR_S = 3600.0
+MOST_JITTER_S = 120.0
 MIDNIGHT_S = datetime.fromisoformat("2023-06-02T00:00:00+00:00").timestamp()
 AMPLE = {"period": "Day", "carbonKg": 1e6, "energyKwh": 1e6}
 # 10 W of one core for an hour: of a node that takes 200 W more with ten cores that are half used.
@@ -88,7 +89,10 @@ def test_work_waits_while_the_budget_is_spent(
     until_midnight_s: float, starts_s: list[float]
 ) -> None:
     schedule = three_jobs({"period": "Day", "energyKwh": JOB_KWH}, until_midnight_s)
-    assert schedule.start_s.tolist() == starts_s
+    late_s = schedule.start_s - np.array(starts_s)
+    at_midnight = schedule.start_s >= until_midnight_s
+    assert (late_s[~at_midnight] == 0.0).all()
+    assert ((late_s >= 0.0) & (late_s <= MOST_JITTER_S)).all()
 
 
 @pytest.mark.parametrize(
@@ -156,6 +160,7 @@ def test_a_spent_budget_delays_and_never_past_the_latest_start() -> None:
         usual_s = scheduled(world._replace(green_policy=policy_with(None))).planned_s
         latest_s = world.jobs.arrival_s + 5 * HOUR_S
         assert (planned_s <= latest_s + 1e-6).all()
-        at_midnight += int((planned_s == 3 * HOUR_S).sum())
+        after_s = planned_s - 3 * HOUR_S
+        at_midnight += int(((after_s >= 0.0) & (after_s <= MOST_JITTER_S)).sum())
         delayed += int((planned_s > usual_s).sum())
     assert min(at_midnight, delayed) > 5

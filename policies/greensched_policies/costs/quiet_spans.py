@@ -1,6 +1,14 @@
 """Spans of time in which nothing starts; imports nothing, as the command line loads it."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class QuietSpans(NamedTuple):
+    """Begins and ends of spans in which nothing starts, in seconds; they rise and do not touch."""
+
+    begins_s: tuple[float, ...] = ()
+    ends_s: tuple[float, ...] = ()
 
 
 def after_quiet(at_s: float, begins_s: Sequence[float], ends_s: Sequence[float]) -> float:
@@ -16,3 +24,13 @@ def after_quiet(at_s: float, begins_s: Sequence[float], ends_s: Sequence[float])
         else:
             high = middle
     return at_s if low == 0 or ends_s[low - 1] <= at_s else ends_s[low - 1]
+
+
+def may_start(
+    begin_s: float, slot_s: float, from_s: float, begins_s: Sequence[float], ends_s: Sequence[float]
+) -> bool:
+    """Return whether work that may not start before `from_s`, nor while it is quiet, may in a slot.
+
+    Some moment of the slot suffices. Compiled code passes arrays.
+    """
+    return after_quiet(max(begin_s, from_s), begins_s, ends_s) < begin_s + slot_s
