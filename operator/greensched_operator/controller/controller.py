@@ -31,6 +31,7 @@ from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.outlooks import Outlooks, tell_the_same
+from greensched_operator.planning.place_faults import place_fault
 from greensched_operator.planning.plan_annotations import decision_of
 from greensched_operator.planning.plan_words import why_held, why_now
 from greensched_operator.planning.situation import Planned, Situation
@@ -250,9 +251,11 @@ class Controller:
             self._send_gang(ReleaseNow(work, reason, why_now(planned), decision_of(planned)))
             return
         if not _is_written(planned):
-            self._outbox.put(work.uid, planned.start_s, lambda: self._write(planned), Lane.PLAN)
+            self._outbox.put(
+                work.uid, planned.start_s, lambda: self._write(planned, situation), Lane.PLAN
+            )
 
-    async def _write(self, planned: Planned) -> bool:
+    async def _write(self, planned: Planned, situation: Situation) -> bool:
         """Write a plan on its workload; return whether it is written or obsolete."""
         waiting = planned.waiting
         work, latest_s = waiting.work, waiting.terms.latest_start_s
@@ -266,10 +269,11 @@ class Controller:
         if is_first:
             start = format_timestamp(round(planned.start_s))
             await self._writer.create_event(work, "Held", f"start planned for {start}: {text}")
-            of_profile = profile_fault(work, self._rules())
             for reason, fault in (
-                ("PolicyFault", waiting.policy_fault), ("ProfileFault", of_profile)
-            ):  # fmt: skip
+                ("PolicyFault", waiting.policy_fault),
+                ("ProfileFault", profile_fault(work, self._rules())),
+                ("NoNodeFits", place_fault(waiting, situation)),
+            ):
                 if fault:
                     await self._writer.create_event(work, reason, fault, is_warning=True)
         return True

@@ -43,10 +43,7 @@ def accept_profile(parsed: ParsedProfile) -> Acceptance:
         message = f"{faults}. Until this is corrected, its work is planned with constant power"
         return Acceptance(False, "BadField", message)
     checkpoints = sum(phase.is_checkpoint for phase in parsed.profile.work)
-    message = (
-        f"a run takes {parsed.profile.runtime_s:g} s and has {checkpoints} checkpoints at ends of "
-        "phases"
-    )
+    message = f"a run takes {parsed.profile.runtime_s:g} s; checkpoints: {checkpoints}"
     return Acceptance(True, "Followed", message)
 
 

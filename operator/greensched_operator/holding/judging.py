@@ -157,8 +157,9 @@ def profile_fault(work: Work, rules: HoldRules) -> str:
     if not name or rules.profile(work.namespace, name) is not None:
         return ""
     return (
-        f"the JobPowerProfile {quoted(name)} is missing in namespace {work.namespace} or cannot be "
-        "read, so the plan takes the power of the cores and GPUs requested"
+        f"the JobPowerProfile {quoted(name)} is missing in namespace {work.namespace}, or its "
+        "condition Accepted says what is wrong with it; so the plan takes the power of the cores "
+        "and GPUs requested"
     )
 
 

@@ -69,6 +69,24 @@ async def test_on_a_flat_grid_nothing_waits(place: Place) -> None:
         assert labels.LATEST_START not in said(each)
 
 
+async def test_events_warn_of_a_job_that_fits_no_node_and_of_its_missing_profile(
+    place: Place,
+) -> None:
+    await place.green_policy(mode="enforce")
+    for _ in range(2):  # of 16 cores each
+        await place.offer_node("ZZ-WARN")
+    await place.publish("ZZ-WARN", DIRTY_THEN_CLEAN)
+    job = place.job("large", deadline="6h", runtime="1h", power_profile="absent")
+    limits = {"limits": {"cpu": "17"}}
+    job["spec"]["template"]["spec"]["containers"][0]["resources"] = limits
+    async with place.webhook(), place.controller():
+        await place.create(place.jobs, job)
+        (of_nodes,) = await place.until(lambda: notes(place, "NoNodeFits"), "an event tells")
+        (of_profile,) = await place.until(lambda: notes(place, "ProfileFault"), "and another")
+    assert "no node can take a pod of 17 cores" in of_nodes
+    assert "'absent' is missing in namespace" in of_profile
+
+
 @pytest.mark.parametrize(
     ("annotation", "value", "reason"),
     [

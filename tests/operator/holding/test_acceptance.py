@@ -54,9 +54,7 @@ def test_a_profile_is_judged() -> None:
     good = job_power_profile.parse_job_power_profile(
         {"spec": {"work": work, "checkpoints": {"every": "20m"}}}
     )
-    assert (
-        accept_profile(good).message == "a run takes 3600 s and has 2 checkpoints at ends of phases"
-    )
+    assert accept_profile(good).message == "a run takes 3600 s; checkpoints: 2"
     bad = accept_profile(job_power_profile.parse_job_power_profile({}))
     assert (bad.is_accepted, bad.reason) == (False, "BadField")
     assert "constant power" in bad.message
