@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from greensched_core.units import SECONDS_PER_HOUR
 from greensched_simulator.policy import Policy
-from greensched_simulator.results.cells import ResultRow, amount, short
+from greensched_simulator.results.cells import ResultRow, amount, count, short
 from greensched_simulator.results.comparison import Results, mean_outcome
 from greensched_simulator.runs.outcome import Outcome
 
@@ -13,6 +13,9 @@ _MICROSECONDS = 1e6  # in a second
 
 def completion_lines(outcome: Outcome) -> Iterator[ResultRow]:
     """Yield a line for each figure of one run."""
+    if outcome.jobs_delayed:
+        yield "planned for later", f"{count(outcome.jobs_delayed)} of {count(outcome.jobs)}"
+        yield "  by, h: mean", amount(outcome.delay_mean_s / SECONDS_PER_HOUR)
     yield "completion time, h: mean", amount(outcome.completion_mean_s / SECONDS_PER_HOUR)
     yield "  median", amount(outcome.completion_median_s / SECONDS_PER_HOUR)
     yield "  95th percentile", amount(outcome.completion_p95_s / SECONDS_PER_HOUR)
@@ -39,8 +42,9 @@ def completion_rows(results: Results) -> list[ResultRow]:
     has_gpus = any(mean.gpu_utilisation_peak > 0.0 for mean in means.values())
     is_timed = bool(results.decision_s)
     rows: list[ResultRow] = [
-        ("policy", "completion\ntime, h", "median", "95 %", "99 %", "makespan,\nh", "jobs/h",
-         "CPU,\n%", "peak", "memory,\n%", "peak", *(("GPUs,\n%", "peak") if has_gpus else ()),
+        ("policy", "planned\nlater, %", "completion\ntime, h", "median", "95 %", "99 %",
+         "makespan,\nh", "jobs/h", "CPU,\n%", "peak", "memory,\n%", "peak",
+         *(("GPUs,\n%", "peak") if has_gpus else ()),
          *(("a decision,\nµs",) if is_timed else ()))
     ]  # fmt: skip
     for policy, mean in means.items():
@@ -51,6 +55,7 @@ def completion_rows(results: Results) -> list[ResultRow]:
         full = (each for _, *pair in _utilisation(mean, has_gpus=has_gpus) for each in pair)
         decision_us = results.decision_s.get(policy, float("nan")) * _MICROSECONDS
         figures = (
+            100 * mean.jobs_delayed / mean.jobs,
             *(each / SECONDS_PER_HOUR for each in times_s),
             mean.throughput_jobs_per_h,
             *full,

@@ -191,6 +191,8 @@ OUTCOMES = RecordedTable("outcomes", "the result of one policy with one seed", (
                                                  "core's speed"),
     Column("deadlines", WHOLE, COUNT, "jobs with a deadline"),
     Column("deadlines_met", WHOLE, COUNT, "jobs that ended by their deadline"),
+    Column("jobs_delayed", WHOLE, COUNT, "jobs planned for a start after they were ready"),
+    Column("delay_mean_s", NUMBER, "s", "mean time of these from ready to planned start; 0: none"),
     Column("completion_mean_s", NUMBER, "s", "mean completion time of jobs, from arrival to end; a "
                                              "job that never ran counts as begun when the "
                                              "billed time ends"),

@@ -10,7 +10,7 @@ import numpy as np
 from greensched_policies.billing.accounting import PARTS, Bill, BillTotal, total_bill
 from greensched_policies.encoding.reward import ROUNDING_S
 from greensched_simulator.runs.charges import charge_of
-from greensched_simulator.runs.job_times import job_times_of, meets_deadline
+from greensched_simulator.runs.job_times import job_times_of, meets_deadline, ready_from_s
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.service_latency import latency_of
 from greensched_simulator.runs.simulation import bill_of, billed_until_s, zone_balances
@@ -41,6 +41,8 @@ class Outcome(BillTotal):
     work_memory_gib_h: float  # held for as long, done
     deadlines: int  # jobs that have one
     deadlines_met: int
+    jobs_delayed: int  # planned for a start after they were ready
+    delay_mean_s: float  # of these, from ready to the planned start; 0 if there are none
     completion_mean_s: float  # of `completions_s`
     completion_median_s: float
     completion_p95_s: float
@@ -166,6 +168,8 @@ class _Work(NamedTuple):
     work_memory_gib_h: float
     deadlines: int
     deadlines_met: int
+    jobs_delayed: int
+    delay_mean_s: float
     makespan_s: float
     throughput_jobs_per_h: float
 
@@ -177,6 +181,8 @@ def _work(world: World, schedule: Schedule, until_s: float) -> _Work:
     worker_h = jobs.runtime_s[is_done] / _SECONDS_PER_HOUR * jobs.workers[is_done]
     first_s, last_s = jobs.arrival_s[is_job].min(), np.nanmax(schedule.end_s[is_job], initial=0.0)
     makespan_s = max(float(last_s - first_s), 0.0)
+    delay_s = (schedule.planned_s - ready_from_s(world, schedule))[is_job]
+    delay_s = delay_s[delay_s > ROUNDING_S]  # without those that never were planned
     return _Work(
         jobs=int(is_job.sum()),
         jobs_done=int(is_done.sum()),
@@ -185,6 +191,8 @@ def _work(world: World, schedule: Schedule, until_s: float) -> _Work:
         work_memory_gib_h=float((jobs.memory_bytes[is_done] * worker_h).sum()) / _BYTES_PER_GIB,
         deadlines=int(np.isfinite(jobs.deadline_s).sum()),
         deadlines_met=int((is_done & meets_deadline(world, schedule)).sum()),
+        jobs_delayed=delay_s.size,
+        delay_mean_s=float(delay_s.mean()) if delay_s.size else 0.0,
         makespan_s=makespan_s,
         throughput_jobs_per_h=(
             float(is_done.sum()) / makespan_s * _SECONDS_PER_HOUR if makespan_s else 0.0

@@ -25,15 +25,15 @@ def test_a_comparison_tells_how_long_jobs_took_and_how_full_the_cluster_was(
     """An hour of 4 cores and half an hour of 8, of 16 cores for 3 h; at the start all 12 run."""
     head, spread, late = completion_rows(finished(TWO, seeds=(1, 2)).results)
     assert head == (
-        "policy", "completion\ntime, h", "median", "95 %", "99 %", "makespan,\nh", "jobs/h",
-        "CPU,\n%", "peak", "memory,\n%", "peak",
+        "policy", "planned\nlater, %", "completion\ntime, h", "median", "95 %", "99 %",
+        "makespan,\nh", "jobs/h", "CPU,\n%", "peak", "memory,\n%", "peak",
     )  # fmt: skip
     assert spread == (
-        "run-now+spread", "0.75", "0.75", "0.97", "0.99", "1.00", "2.00", "16.7", "75.0", "1.56",
-        "6.25",
+        "run-now+spread", "0.00", "0.75", "0.75", "0.97", "0.99", "1.00", "2.00", "16.7",
+        "75.0", "1.56", "6.25",
     )  # fmt: skip
     # The second job waits from 600 s to 7200 s: completion times of 2 h and 2 h 20 min.
-    assert late[:7] == ("carbon-time", "2.17", "2.17", "2.32", "2.33", "2.50", "0.80")
+    assert late[:8] == ("carbon-time", "100", "2.17", "2.17", "2.32", "2.33", "2.50", "0.80")
 
 
 def test_gpus_have_lines_if_any_was_used(finished: Finished) -> None:

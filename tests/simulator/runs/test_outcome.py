@@ -69,6 +69,16 @@ def test_the_figures_of_three_jobs_reckoned_by_hand() -> None:
     assert (found.billed_s, found.billed_alone_s) == (2 * HOUR, 2 * HOUR)
 
 
+def test_jobs_planned_for_later_are_counted_with_their_mean_delay() -> None:
+    world = make_world([{"arrival_s": HOUR} for _ in range(4)])
+    at_s = [HOUR, 3 * HOUR, 2 * HOUR, 9 * HOUR]
+    ran = schedule(at_s, [at + HOUR for at in at_s], [0] * 4)
+    planned_s = np.array([HOUR, 3 * HOUR, 2 * HOUR, np.nan])  # the last one was never planned
+    found = outcome(world, ran._replace(planned_s=planned_s), 10 * HOUR)
+    assert (found.jobs_delayed, found.delay_mean_s) == (2, 1.5 * HOUR)
+    assert (three_jobs().jobs_delayed, three_jobs().delay_mean_s) == (1, HOUR)
+
+
 def test_how_long_three_jobs_take_and_how_full_the_node_is_reckoned_by_hand() -> None:
     found = three_jobs()
     # From arrival to end: 1 h, 2 h and half an hour.
