@@ -370,6 +370,8 @@ def _within_share(
 
 
 def _over_share(one: Planned, cluster_cores: float) -> ReleaseNow:
-    share = one.waiting.policy.max_held_share
-    text = f"held work would request more than {share:.0%} of the cluster's {cluster_cores:g} cores"
+    percent = 100.0 * one.waiting.policy.max_held_share
+    text = (
+        f"held work would request more than {percent:g} % of the cluster's {cluster_cores:g} cores"
+    )
     return ReleaseNow(one.waiting.work, ReleaseReason.HELD_SHARE, text)
