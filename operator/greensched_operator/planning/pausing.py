@@ -25,6 +25,7 @@ from greensched_operator.planning.outlooks import slot_begin
 from greensched_operator.planning.situation import Planned, Situation, jitter_of
 from greensched_operator.planning.start_planning import core_plan, interruptible, needs_of
 from greensched_operator.planning.work_power import run_s
+from greensched_policies.costs.quiet_spans import may_start
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.held_start import fits_share
 from greensched_policies.planning.planning import Thresholds
@@ -172,7 +173,7 @@ def _suspended(
     thresholds = Thresholds(least_saving=waiting.policy.least_saving)
     answer = plan_slots(outlook, plan, work, begin_s, thresholds=thresholds)
     start_s = begin_s if answer is None else answer.chosen.start_s
-    if answer is None or start_s <= situation.now_s or not _is_in_time(start_s, terms):
+    if answer is None or start_s <= situation.now_s or not _may_resume(start_s, waiting, situation):
         for until_s, *needs in own:
             plan.keep(zone, situation.now_s, until_s, *needs)
         return None
@@ -187,5 +188,9 @@ def _suspended(
     )  # fmt: skip
 
 
-def _is_in_time(start_s: float, terms: HoldTerms) -> bool:
-    return terms.start_from_s <= start_s <= terms.latest_start_s
+def _may_resume(start_s: float, waiting: MayWait, situation: Situation) -> bool:
+    """Return whether work would be resumed in time, and in no quiet hours of its policy."""
+    quiet = waiting.policy.quiet_hours.spans_ahead(situation.now_s)
+    if not may_start(start_s, situation.outlooks.outlook.slot_s, start_s, *quiet):
+        return False
+    return waiting.terms.start_from_s <= start_s <= waiting.terms.latest_start_s

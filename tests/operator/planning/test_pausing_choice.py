@@ -21,6 +21,7 @@ from greensched_operator.objects.green_policy import (
     Mode,
     PauseLimits,
     Resolved,
+    parse,
 )
 from greensched_operator.objects.job_power_profile import JobPowerProfile, parse_job_power_profile
 from greensched_operator.objects.workloads import Work, convert_job
@@ -89,6 +90,23 @@ def test_a_job_in_a_dirty_hour_waits_for_the_clean_one() -> None:
     # Deadline at 19:00; an hour is left, a minute to start up, and the margin.
     latest_s = NOON_S + 7 * HOUR_S - HOUR_S - 60.0 - MARGIN_S
     assert pause.planned.waiting.terms.latest_start_s == latest_s
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "is_paused"),
+    [
+        pytest.param("01:00", "03:00", False, id="when-it-would-resume"),
+        pytest.param("00:00", "01:00", True, id="until-then"),
+        pytest.param("02:00", "03:00", True, id="after-that"),
+    ],
+)
+def test_no_job_is_paused_until_quiet_hours(begin: str, end: str, is_paused: bool) -> None:
+    """It would be resumed after them, at a time that nobody compared with going on."""
+    window = {"from": begin, "to": end, "timeZone": "UTC"}
+    quiet = parse({"metadata": {"name": "p"}, "spec": {"quietHours": [window]}}).quiet_hours
+    assert NOON_S % 86_400.0 == 0.0, "midnight by UTC"
+    pause = decided(job(), DIRTY_THEN_CLEAN, quiet_hours=quiet)
+    assert (pause is not None) == is_paused
 
 
 def with_checkpoints(every: str) -> JobPowerProfile:

@@ -61,6 +61,7 @@ _resumed_run_s = compiled(resuming.resumed_run_s, inlined)
 _restarts_left = compiled(resuming.restarts_left, inlined)
 _spare_s = compiled(lateness.spare_s, inlined)
 _after_quiet = compiled(quiet_spans.after_quiet, inlined)
+_may_start = compiled(quiet_spans.may_start, inlined)
 _fits_share = compiled(held_start.fits_share, inlined)
 
 
@@ -171,12 +172,14 @@ def _is_better_paused(job: int, now_s: float, run: Run, hold: Hold) -> bool:
     is_later, start_s = choice.zone != NOT_RUNNING, begin_s
     if is_later:
         start_s = begin_s + np.argmax(choice.chosen) * run.terms.slot_s
-    if not is_later or start_s <= now_s or not from_s <= start_s <= latest_s:
+    quiet_s, slot_s = hold.terms.quiet_s, run.terms.slot_s
+    is_allowed = _may_start(start_s, slot_s, start_s, quiet_s[0, 0], quiet_s[1, 0])
+    if not is_later or start_s <= now_s or not from_s <= start_s <= latest_s or not is_allowed:
         _add_running(job, begin_s, 1.0, run)
         return False
     note_slots(job, begin_s, choice, run, hold)
     start_s = min(start_s + hold.terms.jitter_s[job], latest_s)
-    start_s = _after_quiet(start_s, hold.terms.quiet_s[0, 0], hold.terms.quiet_s[1, 0])
+    start_s = _after_quiet(start_s, quiet_s[0, 0], quiet_s[1, 0])
     recorded.planned_s[job] = min(start_s, latest_s)
     hold.asked[rows.KEPT_S, job] = np.rint(recorded.planned_s[job]) - hold.terms.jitter_s[job]
     hold.asked[rows.AT_ARRIVAL_G, job] = _grams_now(job, choice, hold)
