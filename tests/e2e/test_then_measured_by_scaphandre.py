@@ -122,7 +122,10 @@ def test_pods_follow_what_scaphandre_measures(
 
         cluster.wait_until(are_believed, "the extender believes them")
         assert {meter for _, meter in believed(greensched).values()} == {"scaphandre-psys"}
-        assert measured_nodes(cluster, release) == {2.0}
+        cluster.wait_until(
+            lambda: measured_nodes(cluster, release) == {2.0},
+            "every extender believes both: each reads at its own time",
+        )
         name = f"frugal-{turn}"
         cluster.apply(pod(name, pod_template(shell, "sleep 300 & wait")), namespace=users)
         node = "{.spec.nodeName}"
