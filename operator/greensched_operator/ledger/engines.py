@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from sqlalchemy.pool import NullPool, QueuePool
 from greensched_core.errors import BadInput
 
 _BUSY_S = 5.0  # longest wait for another process's lock
+_LOOKS_AGAIN_S = 0.02
 # Time limits for a server that does not answer; our statements are all short.
 _SERVER_OPTIONS = {
     "connect_timeout": 5,
@@ -84,11 +86,28 @@ def _opened_to_write(file: Path) -> sqlite3.Connection:
     try:
         # auto_vacuum comes first: it must be set before the file's first table.
         for pragma in ("auto_vacuum=INCREMENTAL", "journal_mode=WAL", "synchronous=NORMAL"):
-            connection.execute(f"PRAGMA {pragma}")
+            _set(connection, pragma)
     except sqlite3.Error:
         connection.close()
         raise
     return connection
+
+
+def _set(connection: sqlite3.Connection, pragma: str) -> None:
+    """Set a pragma; wait while another connection is setting it.
+
+    SQLite itself does not wait where a database changes to WAL, whatever the timeout.
+    """
+    until_s = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            connection.execute(f"PRAGMA {pragma}")
+            return
+        except sqlite3.OperationalError as fault:
+            is_busy = fault.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or time.monotonic() > until_s:
+                raise
+        time.sleep(_LOOKS_AGAIN_S)
 
 
 def _opened_to_read(file: Path) -> sqlite3.Connection:

@@ -161,6 +161,21 @@ def test_several_that_begin_at_once_make_one_ledger(database: str, make_record: 
     assert len(list(LedgerStore(database).records(0.0))) == 5
 
 
+def test_who_opens_a_new_file_while_another_one_makes_it_waits(tmp_path: Path) -> None:
+    """SQLite waits for no lock while a database changes to WAL, whatever its timeout."""
+    file = tmp_path / "ledger.db"
+    maker = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    maker.execute("CREATE TABLE one (a)")
+    maker.execute("BEGIN IMMEDIATE")
+    ending = threading.Timer(0.3, lambda: maker.execute("COMMIT"))
+    ending.start()
+    with writing_engine(str(file)).begin() as connection:
+        mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
+    ending.join()
+    maker.close()
+    assert mode == "wal"
+
+
 def test_an_older_ledger_is_brought_forward_with_what_it_holds(
     store: LedgerStore, database: str, make_record: MakeRecord
 ) -> None:
