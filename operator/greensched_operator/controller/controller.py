@@ -251,11 +251,12 @@ class Controller:
             self._send_gang(ReleaseNow(work, reason, why_now(planned), decision_of(planned)))
             return
         if not _is_written(planned):
+            fault = place_fault(planned.waiting, situation) if before_s is None else ""
             self._outbox.put(
-                work.uid, planned.start_s, lambda: self._write(planned, situation), Lane.PLAN
+                work.uid, planned.start_s, lambda: self._write(planned, fault), Lane.PLAN
             )
 
-    async def _write(self, planned: Planned, situation: Situation) -> bool:
+    async def _write(self, planned: Planned, fault_of_place: str) -> bool:
         """Write a plan on its workload; return whether it is written or obsolete."""
         waiting = planned.waiting
         work, latest_s = waiting.work, waiting.terms.latest_start_s
@@ -272,7 +273,7 @@ class Controller:
             for reason, fault in (
                 ("PolicyFault", waiting.policy_fault),
                 ("ProfileFault", profile_fault(work, self._rules())),
-                ("NoNodeFits", place_fault(waiting, situation)),
+                ("NoNodeFits", fault_of_place),
             ):
                 if fault:
                     await self._writer.create_event(work, reason, fault, is_warning=True)

@@ -51,8 +51,10 @@ def plan_starts(
     plan, begin_s = core_plan(situation), slot_begin(situation.now_s)
     in_slots = _in_slots(waiting, plan, begin_s, situation)
     groups = _gangs([one for one in waiting if one.work.uid not in in_slots])
-    requests = [_start_request(group, situation) for group in groups]
     spans = [_span(group, situation) for group in groups]
+    requests = [
+        _start_request(group, span[0], situation) for group, span in zip(groups, spans, strict=True)
+    ]
     places = {zone.name: place for place, zone in enumerate(situation.zones)}
     kept = [
         _kept(group, span, situation, places) for group, span in zip(groups, spans, strict=True)
@@ -78,7 +80,7 @@ def requeued(situation: Situation) -> tuple[Planned, ...]:
     """
     begin_s, names = slot_begin(situation.now_s), [zone.name for zone in situation.zones]
     plan = core_plan(replace(situation, queued=(), earlier_plans=()))
-    requests = [_start_request([one.waiting], situation) for one in situation.queued]
+    requests = [_start_request([one.waiting], -math.inf, situation) for one in situation.queued]
     found = list[Planned]()
     for one, kept in zip(
         situation.queued,
@@ -197,7 +199,8 @@ def _may_start(one: MayWait, slot_s: float, situation: Situation) -> bool:
 
 def interruptible(one: MayWait, situation: Situation) -> Interruptible:
     """Return the request for slots of work that may be suspended."""
-    request, restart_s = _start_request([one], situation), one.terms.restart_s
+    from_s, restart_s = _span([one], situation)[0], one.terms.restart_s
+    request = _start_request([one], from_s, situation)
     return Interruptible(
         runtime_s=np.array(request.runtime_s),
         latest_s=request.latest_s,
@@ -224,11 +227,13 @@ def _gangs(waiting: Sequence[MayWait]) -> list[list[MayWait]]:
     return list(groups.values())
 
 
-def _start_request(group: Sequence[MayWait], situation: Situation) -> StartRequest:
+def _start_request(group: Sequence[MayWait], from_s: float, situation: Situation) -> StartRequest:
     each = [_own_request(one, situation) for one in group]
     request = each[0] if len(each) == 1 else _together(each)
-    quiet = group[0].policy.quiet_hours.spans_ahead(situation.now_s)
-    return request._replace(from_s=_span(group, situation)[0], quiet=quiet)
+    quiet = group[0].policy.quiet_hours
+    if not quiet.windows and from_s <= situation.now_s:
+        return request
+    return request._replace(from_s=from_s, quiet=quiet.spans_ahead(situation.now_s))
 
 
 def _own_request(one: MayWait, situation: Situation) -> StartRequest:
