@@ -98,9 +98,9 @@ class QuietHours:
 
     def spans_ahead(self, now: float) -> QuietSpans:
         """Return the quiet spans of the coming week and more; none if it is always quiet."""
-        if self.next_allowed(now) is None:
+        if not self.windows or self.next_allowed(now) is None:
             return QuietSpans()
-        return _spans_ahead(self, now // _DAY_S * _DAY_S)[0] if self.windows else QuietSpans()
+        return _spans_ahead(self, now // _DAY_S * _DAY_S)[0]
 
     def _spans(self, begin: float, end: float) -> Iterator[TimeSpan]:
         for window in self.windows:

@@ -181,7 +181,10 @@ def _in_slots(
         thresholds = Thresholds(least_saving=one.policy.least_saving)
         work = interruptible(one, situation)
         answer = plan_slots(outlook, plan, work, begin_s, thresholds=thresholds)
-        if answer is None or not _may_start(one, answer.run_segments[0][0], situation):
+        if answer is None:
+            continue
+        quiet = one.policy.quiet_hours.spans_ahead(situation.now_s)
+        if not may_start(answer.run_segments[0][0], SLOT_S, work.from_s, *quiet):
             continue
         for run_segment in answer.run_segments:
             kept = (answer.chosen.kept_zone, *run_segment)
@@ -189,12 +192,6 @@ def _in_slots(
         planned = _planned(one, _span([one], situation), answer.chosen, situation)
         found[one.work.uid] = replace(planned, run_segments=answer.run_segments)
     return found
-
-
-def _may_start(one: MayWait, slot_s: float, situation: Situation) -> bool:
-    """Return whether the policy's quiet hours let work start in a slot."""
-    from_s, quiet = _span([one], situation)[0], one.policy.quiet_hours
-    return may_start(slot_s, SLOT_S, from_s, *quiet.spans_ahead(situation.now_s))
 
 
 def interruptible(one: MayWait, situation: Situation) -> Interruptible:

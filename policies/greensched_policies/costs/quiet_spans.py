@@ -29,8 +29,8 @@ def after_quiet(at_s: float, begins_s: Sequence[float], ends_s: Sequence[float])
 def may_start(
     begin_s: float, slot_s: float, from_s: float, begins_s: Sequence[float], ends_s: Sequence[float]
 ) -> bool:
-    """Return whether work that may not start before `from_s`, nor while it is quiet, may in a slot.
+    """Return whether a slot has a moment that is neither before `from_s` nor quiet.
 
-    Some moment of the slot suffices. Compiled code passes arrays.
+    Compiled code passes arrays.
     """
     return after_quiet(max(begin_s, from_s), begins_s, ends_s) < begin_s + slot_s
