@@ -19,7 +19,7 @@ READY := .venv/.greensched-installed
 # Tests with these markers start real servers, or compile the simulator's engine; all others are unit
 # tests.
 SERVERS := controlplane or helm or prometheus or postgresql or e2e
-LONG := $(SERVERS) or engine
+LONG := $(SERVERS) or engine or wheel
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --quiet $(if $(UPGRADE),--upgrade)
 
@@ -95,6 +95,10 @@ fault-days: setup ## Days on which processes, servers, clocks and users misbehav
 .PHONY: smallest-benchmarks
 smallest-benchmarks: setup ## The benchmarks that take minutes, each at its smallest size: that they run (5 minutes)
 	$(BIN)/pytest -m bench --durations=5 tests/benchmarks $(ARGS)
+
+.PHONY: test-wheel
+test-wheel: setup ## That the wheel plans with its own kernel, without numba and compiler (2 minutes)
+	$(BIN)/pytest -m wheel tests/release $(ARGS)
 
 # A KUBECONFIG of the caller's shell is not meant.
 E2E := $(if $(filter command line,$(origin KUBECONFIG)),GREENSCHED_E2E_KUBECONFIG='$(KUBECONFIG)') \

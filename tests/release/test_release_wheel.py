@@ -16,7 +16,7 @@ from deploy.release.packages import build_wheel
 from greensched_policies.library.loading import file_name
 from tests.test_imports import closure
 
-pytestmark = pytest.mark.engine
+pytestmark = pytest.mark.wheel
 
 PLAN = """
 from importlib.util import find_spec

@@ -44,8 +44,7 @@ def drawn(seed: int, name: str, policy: GreenPolicy) -> World:
     return world._replace(green_policy=policy, when_net=net_of(name, seed))
 
 
-@pytest.mark.parametrize("name", NETS)
-@pytest.mark.parametrize("seed", test_same_holds.SEEDS)
+@pytest.mark.parametrize(("seed", "name"), test_same_holds.cases_of(test_same_holds.SEEDS, NETS))
 def test_both_release_each_job_when_the_model_says(seed: int, name: str) -> None:
     policy = policy_with()
     test_same_holds.assert_same_releases(drawn(seed, name, policy), policy)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
 
 from greensched_operator.objects.green_policy import GreenPolicy, parse
 from greensched_simulator.policy import policy_named
@@ -19,6 +18,7 @@ from greensched_simulator.testing.operator_beside import (
 from greensched_simulator.testing.random_worlds import random_world
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
+from tests.simulator.engine.holding import test_same_holds
 
 pytestmark = pytest.mark.engine
 
@@ -44,14 +44,7 @@ POLICIES: dict[str, dict[str, Any]] = {
     "budget": {"budget": {"period": "Day", "carbonKg": 0.3}},
     "by-thresholds": {"whenPolicy": "clean-threshold", "leastSavingPercent": 0},
 }
-# `make fuzz` tries every world with every policy; other runs half of them, as each takes seconds.
-TRIES_ALL = settings.get_current_profile_name() == "new"
-CASES = [
-    (seed, name)
-    for place, seed in enumerate(SEEDS)
-    for number, name in enumerate(POLICIES)
-    if TRIES_ALL or (place + number) % 2 == 0
-]
+CASES = test_same_holds.cases_of(SEEDS, POLICIES)
 CASES += [(seed, "at-any-time") for seed in (*CROWDED, ENDS_AS_IT_STOPS, AT_A_MERIT_STEP)]
 CASES += [(seed, "heedless-of-room") for seed in CROWDED]
 
