@@ -97,7 +97,7 @@ smallest-benchmarks: setup ## The benchmarks that take minutes, each at its smal
 	$(BIN)/pytest -m bench --durations=5 tests/benchmarks $(ARGS)
 
 .PHONY: test-wheel
-test-wheel: setup ## That the wheel plans with its own kernel, without numba and compiler (2 minutes)
+test-wheel: setup ## That the wheel plans with its own kernel, without numba and compiler (a minute)
 	$(BIN)/pytest -m wheel tests/release $(ARGS)
 
 # A KUBECONFIG of the caller's shell is not meant.

@@ -16,8 +16,6 @@ from deploy.release.packages import build_wheel
 from greensched_policies.library.loading import file_name
 from tests.test_imports import closure
 
-pytestmark = pytest.mark.wheel
-
 PLAN = """
 from importlib.util import find_spec
 import numpy as np
@@ -61,12 +59,14 @@ def installed(wheel: Path, extra: str, folder: Path) -> Path:
     return python
 
 
+@pytest.mark.wheel
 def test_the_wheel_plans_without_numba(wheel: Path, tmp_path: Path) -> None:
     python = installed(wheel, "policies", tmp_path / "venv")
     planned = subprocess.run([python, "-c", PLAN], capture_output=True, text=True, cwd=tmp_path)
     assert (planned.stdout, planned.stderr) == ("900.0\n", "")
 
 
+@pytest.mark.wheel
 def test_the_wheel_is_for_every_platform_and_has_no_older_kernel(wheel: Path) -> None:
     assert wheel.name.endswith("-py3-none-any.whl")
     names = zipfile.ZipFile(wheel).namelist()

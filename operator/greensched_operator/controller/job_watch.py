@@ -98,7 +98,7 @@ def operator_settings() -> kopf.OperatorSettings:
     settings.scanning.disabled = True
     settings.watching.server_timeout = 290
     settings.watching.connect_timeout = 30
-    settings.watching.chunk_size = 500  # else the memory that 10,000 Jobs take stays ours
+    settings.watching.chunk_size = 500  # all at once, they leave memory in use for good
     settings.networking.error_backoffs = _Endless()
     settings.process.ultimate_exiting_timeout = None  # else kopf kills this process
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # below, it logs each event

@@ -1,4 +1,4 @@
-"""What the watch of Jobs knows of its health while kopf asks the API server."""
+"""What the watch of Jobs asks of the API server, and what it knows of its health meanwhile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from greensched_operator.controller.job_watch import JobWatch
 PATIENCE_S = 30.0
 
 
-def _resource(name: str, kind: str, *, is_namespaced: bool) -> dict[str, Any]:
+def resource(name: str, kind: str, *, is_namespaced: bool) -> dict[str, Any]:
     return {
         "name": name,
         "kind": kind,
@@ -29,18 +29,18 @@ def _resource(name: str, kind: str, *, is_namespaced: bool) -> dict[str, Any]:
     }
 
 
-def _group(name: str) -> dict[str, Any]:
+def group(name: str) -> dict[str, Any]:
     return {"name": name, "versions": [{"version": "v1"}], "preferredVersion": {"version": "v1"}}
 
 
 RESOURCES: dict[str, dict[str, Any]] = {  # kopf waits until it has seen all three
     "/api": {"versions": ["v1"]},
-    "/api/v1": {"resources": [_resource("namespaces", "Namespace", is_namespaced=False)]},
-    "/apis": {"groups": [_group("batch"), _group("apiextensions.k8s.io")]},
-    "/apis/batch/v1": {"resources": [_resource("jobs", "Job", is_namespaced=True)]},
+    "/api/v1": {"resources": [resource("namespaces", "Namespace", is_namespaced=False)]},
+    "/apis": {"groups": [group("batch"), group("apiextensions.k8s.io")]},
+    "/apis/batch/v1": {"resources": [resource("jobs", "Job", is_namespaced=True)]},
     "/apis/apiextensions.k8s.io/v1": {
         "resources": [
-            _resource("customresourcedefinitions", "CustomResourceDefinition", is_namespaced=False)
+            resource("customresourcedefinitions", "CustomResourceDefinition", is_namespaced=False)
         ]
     },
 }
@@ -118,7 +118,7 @@ async def test_a_refusal_of_what_kopf_asks_before_it_watches_is_its_status() -> 
         assert watch.health.moved_at == clock.monotonic(), "it tries: it is not stuck"
 
 
-async def test_many_jobs_come_in_pages_as_all_at_once_take_a_hundred_mib() -> None:
+async def test_many_jobs_are_listed_in_pages_and_none_is_lost() -> None:
     pages, events = Pages(jobs=1_201), SeenEvents()
     async with watching(pages.answer, ManualClock(50.0), events):
         await until(lambda: len(events.uids) >= 1_201)
