@@ -93,6 +93,14 @@ def inlined(function: F) -> F:
     return cast(F, Linked(function, _BORROWS | {"forceinline": True}))
 
 
+def _by_address(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile as `fast`, apart from what Python calls: each call may add a signature.
+
+    With two signatures it would have no address, and the engine be compiled again for it alone.
+    """
+    return Linked(function, _COUNTS)
+
+
 def compiled(function: Callable[..., Any], how: Callable[[Any], Any] = fast) -> Callable[..., Any]:
     """Return a policy function compiled by numba, together with all functions of ours it calls.
 
@@ -127,7 +135,7 @@ def callee(
     name = f"the rule {function.__name__} of {function.__module__}"
     wanted = types.Array(numba.from_dtype(np.dtype(returned)), 2, "C")
     with _one_at_a_time:
-        ready: Any = cast(Linked, compiled(function)).whole
+        ready: Any = cast(Linked, compiled(function, _by_address)).whole
         if not ready.signatures:
             try:
                 ready.compile(tuple(numba.typeof(each) for each in samples))

@@ -1,10 +1,16 @@
 """Every rule that the simulator's engine calls is one that numba can compile."""
 
+from typing import Any
+
+import numba
 import numpy as np
 import numpy.typing as npt
 import pytest
+from numba import types
 
 from greensched_core.errors import BadInput
+from greensched_policies.compiling.compiled import TRIED, callee, compiled
+from greensched_policies.costs.pausing import PauseColumns
 from greensched_policies.rules.catalogue import WHERE_RULES
 from greensched_simulator.engine.state.choices import COMPILED_RULES, compiled_rule
 
@@ -15,6 +21,21 @@ from greensched_simulator.engine.state.choices import COMPILED_RULES, compiled_r
 def test_the_simulator_compiles_each_rule(kind: str, name: str) -> None:
     (ready,) = compiled_rule(kind, name)
     assert callable(ready)
+
+
+def every_second(work: PauseColumns) -> npt.NDArray[np.float64]:
+    passed: npt.NDArray[np.float64] = np.ones_like(work[0])
+    return passed
+
+
+def test_a_rule_that_python_has_called_still_has_an_address_for_the_engine() -> None:
+    # Without one, numba takes it for a type of its own and compiles the engine for it: minutes.
+    called = compiled(every_second)
+    work = PauseColumns._make([np.ones((1, 1))] * len(PauseColumns._fields))
+    assert called(work).shape == (1, 1)
+    ready = callee(every_second, np.float64, PauseColumns._make([np.ones(TRIED)] * 3))
+    kind: Any = numba.typeof(ready)  # type: ignore[no-untyped-call]  # numba has no types
+    assert isinstance(kind[0], types.FunctionType)
 
 
 def by_the_median(
