@@ -76,6 +76,7 @@ class OperatorBeside:
     released: dict[int, tuple[float, Work]] = field(default_factory=dict)  # last, and with what
     paused: list[tuple[int, float]] = field(default_factory=list)  # jobs, and when
     resumed: list[tuple[int, float]] = field(default_factory=list)
+    zones: tuple[Zone, ...] = field(init=False)
     busy: BusyCores = field(init=False)
     clock: ManualClock = field(default_factory=ManualClock)
     budgets: Budgets = field(default_factory=Budgets)
@@ -84,6 +85,7 @@ class OperatorBeside:
     busiest_share: float = 0.0
 
     def __post_init__(self) -> None:
+        self.zones = zones_of(self.world)
         self.busy = BusyCores(self.world.start_s)
         self.recorder = Recorder(lambda record: None, self.budgets, self.clock, "EUR")
 
@@ -98,7 +100,7 @@ class OperatorBeside:
     def note_busy(self, now_s: float) -> None:
         """Count what runs, as with each plan of all."""
         running, at_s = self.running(now_s), self.world.start_s + now_s
-        self.busy_share = self.busy.note(zones_of(self.world), running, at_s)
+        self.busy_share = self.busy.note(self.zones, running, at_s)
         self.busiest_share = max(self.busiest_share, self.busy_share)
 
     def has_plans(self, now_s: float) -> bool:
@@ -172,7 +174,7 @@ class OperatorBeside:
 
     def pause(self, now_s: float) -> None:
         """Pause running jobs, and plan what is left of them."""
-        names, rules = [zone.name for zone in zones_of(self.world)], self.rules
+        names, rules = [zone.name for zone in self.zones], self.rules
         run_segments = [
             run_segment_of(as_running(self.released[job][1]), now_s - since_s, names[one.zone], one)
             for job, since_s, one in self.running_jobs(now_s)
@@ -249,11 +251,10 @@ class OperatorBeside:
         """Return what the operator sees now."""
         world = self.world
         outlook = self.outlook(slot_begin(world.start_s + now_s))
-        zones = zones_of(world)
         return Situation(
             now_s=world.start_s + now_s,
-            zones=zones,
-            outlooks=Outlooks(outlook, ("",) * len(zones), (None,) * len(zones)),
+            zones=self.zones,
+            outlooks=Outlooks(outlook, ("",) * len(self.zones), (None,) * len(self.zones)),
             running=self.running(now_s),
             earlier_plans=earlier_plans,
             zones_for=lambda _: frozenset(),
