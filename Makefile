@@ -79,9 +79,10 @@ check-house: setup ## Only the rules of the house that no linter knows
 	$(BIN)/pytest --quiet --no-header -m 'recipe or not recipe' tests/test_*.py
 
 .PHONY: test
-test: setup ## Everything, the real control plane included (built on first use)
-	@# Three on two cores: much of the time is spent waiting for servers.
-	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations=15 $(ARGS)
+test: setup ## All but the long tests, on a real control plane (built on first use)
+	@# Three on two cores: much of the time is spent waiting for servers. `check` runs tests/test_*.py.
+	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations=15 \
+	  --ignore-glob='*/tests/test_*.py' $(ARGS)
 
 .PHONY: test-unit
 test-unit: setup ## The tests that start no server and run no simulation, under a minute
@@ -96,9 +97,9 @@ fault-days: setup ## Days on which processes, servers, clocks and users misbehav
 smallest-benchmarks: setup ## The benchmarks that take minutes, each at its smallest size: that they run (5 minutes)
 	$(BIN)/pytest -m bench --durations=5 tests/benchmarks $(ARGS)
 
-.PHONY: test-wheel
-test-wheel: setup ## That the wheel plans with its own kernel, without numba and compiler (a minute)
-	$(BIN)/pytest -m wheel tests/release $(ARGS)
+.PHONY: test-artifacts
+test-artifacts: setup ## The wheel, and the images (Linux, root), as they are built and run (3 minutes)
+	$(BIN)/pytest -m 'wheel or image' --durations=5 tests/release tests/images $(ARGS)
 
 # A KUBECONFIG of the caller's shell is not meant.
 E2E := $(if $(filter command line,$(origin KUBECONFIG)),GREENSCHED_E2E_KUBECONFIG='$(KUBECONFIG)') \

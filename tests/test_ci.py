@@ -31,7 +31,7 @@ def test_images_and_nodes_are_tested_as_root_before_anything_is_made(
 def test_a_skipped_test_fails_the_run_where_none_may_be(
     options: list[str], status: int, tmp_path: Path
 ) -> None:
-    command = ["-m", "pytest", "-n0", "-q", "-p", "no:cacheprovider", "-k", "adds_little"]
+    command = "-m pytest -n0 -q -p no:cacheprovider -m image -k adds_little".split()
     done = subprocess.run(
         [sys.executable, *command, *options, IMAGE_TEST],
         cwd=ROOT, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False,

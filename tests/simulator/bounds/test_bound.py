@@ -235,7 +235,7 @@ BESIDE = st.sampled_from(
 TOGETHER = st.sampled_from([{}, {"workers": [1, 1, 2], "stages": [1, 3], "stage_tasks": [1, 2]}])
 
 
-@settings(max_examples=48)
+@settings(max_examples=24)
 @given(st.integers(0, 1000), SLEEPS, BESIDE, st.sampled_from([0.0, 90.0]), FREEDOM, TOGETHER)
 def test_no_policy_is_below_the_bound_and_preemption_only_lowers_it(
     seed: int,

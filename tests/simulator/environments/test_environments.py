@@ -43,7 +43,7 @@ from greensched_simulator.world.world import World
 HOUR = 3600.0
 ROUNDING = 1e-9  # relative
 UNANSWERED = -1  # names no candidate: the policy's rule decides
-FEW = settings(max_examples=8)
+FEW = settings(max_examples=4)
 seeds = st.integers(0, 2**31)
 POLICIES = ("carbon-time+weighted-cost", "planned-window+topsis", "run-now+spread",
             "lowest-window+least-carbon+sleep-after-10m", "price-threshold+tetris",
