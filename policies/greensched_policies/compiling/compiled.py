@@ -94,11 +94,12 @@ def inlined(function: F) -> F:
 
 
 def _by_address(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile as `fast`, apart from what Python calls: each call may add a signature.
+    """Compile a second time as `fast`, for the engine alone.
 
-    With two signatures it would have no address, and the engine be compiled again for it alone.
+    Calls from Python may add signatures. With two, a function has no address, and numba would
+    compile the engine again for it.
     """
-    return Linked(function, _COUNTS)
+    return fast(function)
 
 
 def compiled(function: Callable[..., Any], how: Callable[[Any], Any] = fast) -> Callable[..., Any]:

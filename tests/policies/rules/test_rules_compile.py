@@ -23,17 +23,16 @@ def test_the_simulator_compiles_each_rule(kind: str, name: str) -> None:
     assert callable(ready)
 
 
-def every_second(work: PauseColumns) -> npt.NDArray[np.float64]:
-    passed: npt.NDArray[np.float64] = np.ones_like(work[0])
-    return passed
+def all_alike(work: PauseColumns) -> npt.NDArray[np.float64]:
+    cost: npt.NDArray[np.float64] = np.ones_like(work[0])
+    return cost
 
 
 def test_a_rule_that_python_has_called_still_has_an_address_for_the_engine() -> None:
     # Without one, numba takes it for a type of its own and compiles the engine for it: minutes.
-    called = compiled(every_second)
-    work = PauseColumns._make([np.ones((1, 1))] * len(PauseColumns._fields))
-    assert called(work).shape == (1, 1)
-    ready = callee(every_second, np.float64, PauseColumns._make([np.ones(TRIED)] * 3))
+    work = PauseColumns._make([np.ones(TRIED)] * len(PauseColumns._fields))
+    assert compiled(all_alike)(work).shape == TRIED
+    ready = callee(all_alike, np.float64, work)
     kind: Any = numba.typeof(ready)  # type: ignore[no-untyped-call]  # numba has no types
     assert isinstance(kind[0], types.FunctionType)
 

@@ -18,6 +18,7 @@ from greensched_simulator.runs.simulation import bill_of, billed_until_s, simula
 from greensched_simulator.testing.small_worlds import make_world
 from greensched_simulator.world.scenario_loading import parse_scenario
 from greensched_simulator.world.world import World, build_world
+from tests.fuzzing import IS_FUZZING
 
 HOUR_S = 3600.0
 SIGNALS: tuple[SignalName, ...] = ("energy", "carbon", "cost")
@@ -235,7 +236,7 @@ BESIDE = st.sampled_from(
 TOGETHER = st.sampled_from([{}, {"workers": [1, 1, 2], "stages": [1, 3], "stage_tasks": [1, 2]}])
 
 
-@settings(max_examples=24)
+@settings(max_examples=48 if IS_FUZZING else 24)
 @given(st.integers(0, 1000), SLEEPS, BESIDE, st.sampled_from([0.0, 90.0]), FREEDOM, TOGETHER)
 def test_no_policy_is_below_the_bound_and_preemption_only_lowers_it(
     seed: int,

@@ -39,11 +39,12 @@ from greensched_simulator.runs.simulation import (
 from greensched_simulator.testing.random_worlds import random_world
 from greensched_simulator.testing.small_worlds import bytes_of, make_world
 from greensched_simulator.world.world import World
+from tests.fuzzing import IS_FUZZING
 
 HOUR = 3600.0
 ROUNDING = 1e-9  # relative
 UNANSWERED = -1  # names no candidate: the policy's rule decides
-FEW = settings(max_examples=4)
+FEW = settings(max_examples=8 if IS_FUZZING else 4)
 seeds = st.integers(0, 2**31)
 POLICIES = ("carbon-time+weighted-cost", "planned-window+topsis", "run-now+spread",
             "lowest-window+least-carbon+sleep-after-10m", "price-threshold+tetris",

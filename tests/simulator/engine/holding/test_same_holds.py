@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
 
 from greensched_operator.holding.holding import HoldTerms
 from greensched_operator.holding.judging import terms_of
@@ -19,6 +18,7 @@ from greensched_simulator.testing.random_worlds import random_world
 from greensched_simulator.testing.small_worlds import make_world
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
+from tests.fuzzing import IS_FUZZING
 
 pytestmark = pytest.mark.engine
 
@@ -46,12 +46,11 @@ POLICIES: dict[str, dict[str, Any]] = {
 
 def cases_of(seeds: Sequence[int], names: Iterable[str]) -> list[tuple[int, str]]:
     """Return each world with each policy by `make fuzz`, else half of them: it takes a while."""
-    tries_all = settings.get_current_profile_name() == "new"
     return [
         (seed, name)
         for place, seed in enumerate(seeds)
         for number, name in enumerate(names)
-        if tries_all or (place + number) % 2 == 0
+        if IS_FUZZING or (place + number) % 2 == 0
     ]
 
 
