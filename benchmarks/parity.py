@@ -52,6 +52,8 @@ def main() -> None:
         done = played(scenario, build_world(scenario), POLICY, given.rate, _say)
         suffix = "" if name == "errors" else "_exact"
         figures |= {f"{key}{suffix}": value for key, value in compared(done).items()}
+        for line in late_starts(done):
+            _say(line)
         figures[f"core_hours{suffix}"] = core_hours(done)
         for group, (on_cluster, simulated) in figures[f"core_hours{suffix}"].items():
             _say(f"{group}: {on_cluster:.0f} core hours on the cluster, {simulated:.0f} simulated")
@@ -84,16 +86,26 @@ def compared(done: PlayedDay) -> dict[str, float]:
         "held_jobs": sum(1 for _ in _held(done.day, runs)),
         "held_jobs_simulated": int(_waits(done).sum()),
         "equal_starts_pct": 100.0 * float(np.mean(_are_equal(done))),
-        "late_starts": sum(
-            run.latest_s is not None and _or_never(run.started_s) > run.latest_s + rate
-            for run in runs
-        ),
+        "late_starts": sum(_starts_late(run, rate) for run in runs),
         "late_jobs": sum(
             bool(_or_never(run.ended_s) > done.day.world.jobs.deadline_s[run.place] + rate)
             for run in runs
         ),
         "lost_jobs": sum(run.ended_s is None for run in runs),
     }
+
+
+def late_starts(done: PlayedDay) -> Iterator[str]:
+    """Yield a line about each job that started after its latest start."""
+    jobs = done.day.world.jobs
+    for run in done.runs:
+        if _starts_late(run, done.day.pace.rate):
+            late_s = _or_never(run.started_s) - (run.latest_s or 0.0)
+            yield (
+                f"job {run.place}, {run.workers} pods of {jobs.cpu_cores[run.place]:g} cores and "
+                f"{jobs.gpus[run.place]:g} GPUs: started {late_s:.0f} s late, released at "
+                f"{run.released_s} s, planned for {run.planned_s} s"
+            )
 
 
 def core_hours(done: PlayedDay) -> dict[str, tuple[float, float]]:
@@ -228,6 +240,10 @@ def _are_equal(done: PlayedDay) -> list[bool]:
         bool(abs(one_s - other_s) < SLOT_S)
         for one_s, other_s in zip(starts_s, planned_s, strict=True)
     ]
+
+
+def _starts_late(run: ItemRun, rate: float) -> bool:
+    return run.latest_s is not None and _or_never(run.started_s) > run.latest_s + rate
 
 
 def _or_never(at_s: float | None) -> float:
