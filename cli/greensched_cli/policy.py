@@ -87,7 +87,10 @@ def _in_words(run: "HeadRun") -> str:
 
 @app.command()
 def show(folder: Folder = None, output: AsOutput = Output.TABLE) -> None:
-    """Show what data a bundle was trained on, how it was trained and how it was evaluated."""
+    """Show what data a bundle was trained on, how it was trained and how it was evaluated.
+
+    This reads the card only; `check` also loads the graphs.
+    """
     from greensched_policies.learned.card import CARD_FILE, SHIPPED_PRIOR, describe_card
 
     folder = folder or SHIPPED_PRIOR

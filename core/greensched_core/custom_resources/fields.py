@@ -178,8 +178,34 @@ def plain(kind: type[Value], raw: object, where: str) -> Value:
         return raw  # in Python, true is an int too
     try:
         return msgspec.convert(raw, kind)
-    except (msgspec.ValidationError, OverflowError, RecursionError) as fault:
-        raise BadInput(f"{fault} - at `{where}`") from None
+    except (msgspec.ValidationError, OverflowError, RecursionError):
+        raise BadInput(f"{where}: {_shown(raw)} is not {_WANTED.get(kind, kind)}") from None
+
+
+_WANTED: Mapping[Any, str] = {
+    str: "text; write it in quotes",
+    float: "a number; write it without a unit and without quotes",
+    int: "a whole number; write it without a unit and without quotes",
+    bool: "true or false; write one of these without quotes",
+    list: "a list",
+    dict: "an object with fields",
+}
+
+
+def _shown(raw: object) -> str:
+    """Return a JSON value as a person wrote it, or what it is if it has parts."""
+    match raw:
+        case None:
+            return "null"
+        case bool():
+            return "true" if raw else "false"
+        case str():
+            return quoted(raw)
+        case list():
+            return "a list"
+        case Mapping():
+            return "an object"
+    return quoted(str(raw))[1:-1]
 
 
 _seconds = lru_cache(maxsize=1024)(parse_duration)  # objects arrive again with the same durations
@@ -194,6 +220,8 @@ def duration(above_zero: str = "") -> FieldKind[float]:
     """Return the kind of durations, in seconds; `above_zero` is the error message for zero."""
 
     def read(raw: object, where: str) -> float:
+        if isinstance(raw, int | float) and not isinstance(raw, bool):
+            raise BadInput(f"{where}: {raw} has no unit; write for example 90s, 6h or 7d")
         try:
             seconds = _seconds(plain(str, raw, where))
         except BadDuration as fault:

@@ -21,6 +21,7 @@ MOST_WINDOWS = 20
 _WEEK = timedelta(days=7)
 _LOOKED_AHEAD = 2 * _WEEK  # a change of the clocks may skip an hour of the week once
 _DAY_S = 86_400.0
+_A_MONDAY = 1_767_571_200.0  # 5 January 2026, 00:00 UTC
 _NO_ENDS = "quiet hours need from and to, such as 22:00 and 06:00"
 
 
@@ -123,7 +124,13 @@ def _window(found: QuietWindow, where: str) -> QuietWindow:
 def _hours(windows: tuple[QuietWindow, ...], where: str) -> QuietHours:
     if len(windows) > MOST_WINDOWS:
         raise BadInput(f"{where}: {len(windows)} windows are more than {MOST_WINDOWS}")
-    return QuietHours(windows)
+    quiet = QuietHours(windows)
+    if quiet.next_allowed(_A_MONDAY) is None:
+        raise BadInput(
+            f"{where}: it is always quiet, so no held work could start; leave some hours out, or "
+            "set mode: shadow to hold nothing"
+        )
+    return quiet
 
 
 QUIET_HOURS = many(

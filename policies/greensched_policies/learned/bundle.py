@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
+from greensched_core.quoting import near, quoted
 from greensched_policies.encoding.observation import CONTEXT_FEATURES, ENCODING_VERSION
 from greensched_policies.learned.card import (
     CARD_FILE,
@@ -160,6 +161,12 @@ def read_card(folder: Path, needs: Sequence[str] = (WHERE.name,)) -> Card:
             f"{path}: made for encoding version {card.encoding_version}, this release has "
             f"{ENCODING_VERSION}; train or export it again with this release"
         )
+    for name in card.heads:
+        if name not in HEADS:
+            raise BundleError(
+                f"{path}: heads: there is no head {quoted(name)}{near(name, HEADS)}; heads are "
+                f"{', '.join(HEADS)}"
+            )
     for name in needs:
         if name not in card.heads:
             raise _missing(path, name)

@@ -41,7 +41,8 @@ def read_policy_file(path: Path) -> PolicyFromFile:
     if faults := list(_faults(document)):
         raise BadInput(f"{path}: {'; '.join(_with_line(document, *each) for each in faults)}")
     policy = parse(document.content)
-    if refused := policy.faults or tuple(_not_simulated(policy)):
+    has_mode = (document.content.get("spec") or {}).get("mode") is not None
+    if refused := policy.faults or tuple(_not_simulated(policy, has_mode)):
         raise BadInput(f"{path}: {'; '.join(refused)}")
     try:
         return _with_net(policy, [each.content for each in documents])
@@ -76,11 +77,12 @@ def _with_line(document: Document, place: FieldPlace, message: str) -> str:
     return f"line {document.lines[place]}: {message}" if place else message
 
 
-def _not_simulated(policy: GreenPolicy) -> Iterator[str]:
+def _not_simulated(policy: GreenPolicy, has_mode: bool) -> Iterator[str]:
     if policy.mode != Mode.ENFORCE:
+        given = "is" if has_mode else "is not given, so it is"
         yield (
-            f"spec.mode is {policy.mode}, with which nothing is held; set `mode: enforce` here, or "
-            "simulate run-now"
+            f"spec.mode {given} {policy.mode}, with which nothing is held; set `mode: enforce` "
+            "here, or simulate run-now"
         )
     if policy.bundle_config_map is not None and policy.when_policy != ONNX:
         yield f"spec.bundle is read only with whenPolicy: {ONNX}"

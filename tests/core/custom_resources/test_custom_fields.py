@@ -56,6 +56,7 @@ class Made:
     )
 
 
+NO_NUMBER = "is not a number; write it without a unit and without quotes"
 MADE = FieldDefinition("spec", group(Made, as_read), "All of it.", default={})
 
 
@@ -73,19 +74,24 @@ def test_what_is_written_becomes_the_attributes_and_what_is_not_their_defaults()
 @pytest.mark.parametrize(
     ("raw", "told"),
     [
-        pytest.param([], "Expected `object`, got `array` - at `spec`", id="no-object"),
-        pytest.param({"least": 5}, "Expected `str`, got `int` - at `spec.least`", id="no-text"),
+        pytest.param([], "spec: a list is not an object with fields", id="no-object"),
+        pytest.param({"least": 5}, "spec.least: 5 has no unit; write for example 90s, 6h or 7d",
+                     id="no-unit"),
+        pytest.param({"least": False}, "spec.least: false is not text; write it in quotes",
+                     id="no-text"),
         pytest.param({"least": "0s"}, "spec.least: must be above zero", id="no-time"),
-        pytest.param({"watts": True}, "Expected `float`, got `bool` - at `spec.watts`", id="flag"),
+        pytest.param({"watts": True}, f"spec.watts: true {NO_NUMBER}", id="flag"),
+        pytest.param({"watts": "9 W"}, f"spec.watts: '9 W' {NO_NUMBER}", id="with-unit"),
         pytest.param({"watts": 9.5}, "spec.watts: 9.5 must be from 0 to 9", id="above-the-most"),
         pytest.param({"sharePercent": 101}, "spec.sharePercent: 101 must be from 0 to 100",
                      id="above-the-whole"),
-        pytest.param({"steps": {}}, "Expected `array`, got `object` - at `spec.steps`", id="list"),
+        pytest.param({"steps": {}}, "spec.steps: an object is not a list", id="list"),
         pytest.param({"steps": [{}]}, "spec.steps[0]: it has no name", id="nameless"),
         pytest.param({"steps": [{"name": "a"}, None]},
-                     "Expected `object`, got `null` - at `spec.steps[1]`", id="no-item"),
+                     "spec.steps[1]: null is not an object with fields", id="no-item"),
         pytest.param({"steps": [{"name": "a", "last": "yes"}]},
-                     "Expected `bool`, got `str` - at `spec.steps[0].last`", id="no-flag"),
+                     "spec.steps[0].last: 'yes' is not true or false; write one of these without "
+                     "quotes", id="no-flag"),
     ],
 )  # fmt: skip
 def test_a_fault_is_reported_with_its_place(raw: object, told: str) -> None:

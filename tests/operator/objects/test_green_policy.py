@@ -115,7 +115,7 @@ def test_a_field_of_a_later_version_is_skipped() -> None:
     ("spec", "told"),
     [
         pytest.param({"mode": "force"}, "none of off, shadow, enforce", id="mode"),
-        pytest.param({"mode": False}, "`spec.mode`", id="bare-off-in-yaml"),
+        pytest.param({"mode": False}, "spec.mode: false is not text", id="bare-off-in-yaml"),
         pytest.param({"weights": {"cost": -1}}, "spec.weights.cost", id="negative-weight"),
         pytest.param(
             {"weights": {"cost": 0, "carbon": 0, "performance": 0}}, "all are zero",
@@ -129,7 +129,7 @@ def test_a_field_of_a_later_version_is_skipped() -> None:
         pytest.param({"carbonLimit": "never"}, "not not-above-now or none", id="limit"),
         pytest.param({"carbonLimit": "80"}, "nor a whole price", id="limit-in-quotes"),
         pytest.param({"carbonLimit": -1}, "from 0 to 1000000", id="negative-price"),
-        pytest.param({"carbonLimit": True}, "Expected `int`, got `bool`", id="limit-is-true"),
+        pytest.param({"carbonLimit": True}, "true is not a whole number", id="limit-is-true"),
         pytest.param({"budget": {"carbonKg": 1}}, "period is missing", id="budget-of-no-period"),
         pytest.param({"budget": {"period": "Day"}}, "energyKwh or carbonKg", id="empty-budget"),
         pytest.param({"budget": {"period": "day", "carbonKg": 1}}, "none of Day", id="period"),
@@ -141,6 +141,13 @@ def test_a_field_of_a_later_version_is_skipped() -> None:
                      id="begins-at-the-end"),
         pytest.param({"quietHours": [{"from": "01:00", "to": "01:00"}]}, "the same", id="no-hours"),
         pytest.param({"quietHours": [{"from": "01:00"}]}, "need from and to", id="no-end"),
+        pytest.param({"quietHours": [{"from": "00:00", "to": "24:00"}]}, "it is always quiet",
+                     id="always"),
+        pytest.param(
+            {"quietHours": [{"from": "22:00", "to": "08:00", "timeZone": "Asia/Tokyo"},
+                            {"from": "23:00", "to": "13:30", "timeZone": "UTC"}]},
+            "it is always quiet", id="always-by-two",
+        ),
         pytest.param(
             {"quietHours": [{"from": "01:00", "to": "02:00", "timeZone": "Europe/Berln"}]},
             "'Europe/Berln' is not a time zone", id="time-zone",

@@ -116,6 +116,11 @@ def test_weights_that_are_all_zero_prefer_nobody() -> None:
         pytest.param(lambda card: card.update(sead=1), "sead: Extra inputs", id="misspelt"),
         pytest.param(lambda card: card["heads"].clear(), "`where` is missing", id="no-head"),
         pytest.param(
+            lambda card: card["heads"].update({"how-fast": card["heads"].pop("how_fast")}),
+            r"there is no head 'how-fast' \(close: how_fast\); heads are where, when, how_fast",
+            id="misspelt-head",
+        ),
+        pytest.param(
             lambda card: card["heads"]["where"].update(sha256="0" * 64), "sha256 is", id="hash"
         ),
         pytest.param(

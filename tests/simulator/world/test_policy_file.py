@@ -35,7 +35,7 @@ def test_the_policy_is_the_one_that_users_apply_among_other_objects(tmp_path: Pa
     [
         pytest.param([PROFILE], "holds 0 objects of kind GreenPolicy", id="none"),
         pytest.param([HEAD, HEAD], "holds 2 objects of kind GreenPolicy", id="two"),
-        pytest.param([f"{HEAD}spec: {{}}\n"], "spec.mode is shadow, with which", id="shadow"),
+        pytest.param([f"{HEAD}spec: {{}}\n"], "not given, so it is shadow", id="shadow"),
         pytest.param([f"{HEAD}spec: {{mode: off}}\n"], "spec.mode", id="a-bare-off"),
         pytest.param([f"{HEAD}spec: {{mode: enforce, maxHeldSharePercent: 101}}\n"],
                      "maxHeldSharePercent", id="out-of-range"),
