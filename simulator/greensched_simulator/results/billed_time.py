@@ -1,10 +1,9 @@
 """The time for which a comparison bills its policies, and which of them lengthen it."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from greensched_core.units import SECONDS_PER_HOUR
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.policy import Policy
 from greensched_simulator.results.cells import short
 from greensched_simulator.results.comparison import Results, mean_outcome
@@ -20,15 +19,27 @@ def how_long_billed(results: Results) -> str:
     every = f"All but {', '.join(without)}" if without else "All"
     return (
         f"{every} are billed for {short(billed_h)} h, until the last job under any of them has "
-        f"ended. {_lengthened(results, billed_h)}Idle energy counts more in a longer time, so "
-        "percentages differ from those of a comparison that is billed for another time."
+        f"ended{_in_some_seeds(results)}. {_lengthened(results, billed_h)}Idle energy counts more "
+        "in a longer time, so percentages differ from those of a comparison that is billed for "
+        "another time."
     )
 
 
-def _without(results: Results, others: Sequence[Policy]) -> float:
-    """Return the mean over seeds of the hours for which only `others` would be billed."""
-    alone_s = [[each.billed_alone_s for each in results.outcomes[policy]] for policy in others]
-    return float(np.max(alone_s, axis=0).mean()) / SECONDS_PER_HOUR
+def _in_some_seeds(results: Results) -> str:
+    """Return which policies have a bill in some seeds only, and lengthen the time there."""
+    told = []
+    for policy in results.policies:
+        outcomes = results.outcomes[policy]
+        billed = sum(each.is_billed for each in outcomes)
+        if 0 < billed < len(outcomes):
+            told.append(f"{policy.label} in {billed} of {len(outcomes)} seeds")
+    return f" ({', '.join(told)} too)" if told else ""
+
+
+def _alone_h(results: Results, policy: Policy) -> Floats:
+    """Return the hours that would be billed for a policy alone, [seeds]; 0 where it has no bill."""
+    alone_s = [each.billed_alone_s if each.is_billed else 0.0 for each in results.outcomes[policy]]
+    return np.array(alone_s) / SECONDS_PER_HOUR
 
 
 def _has_bill(results: Results, policy: Policy) -> bool:
@@ -37,15 +48,15 @@ def _has_bill(results: Results, policy: Policy) -> bool:
 
 def _lengthened(results: Results, billed_h: float) -> str:
     """Return who lengthens the billed time, and by how much; empty if nobody does."""
-    alone_h = {
-        policy: mean_outcome(results.outcomes[policy]).billed_alone_s / SECONDS_PER_HOUR
-        for policy in results.policies
-        if _has_bill(results, policy)
-    }
     base = results.baseline
-    if base not in alone_h or len(alone_h) < 2:
+    if base is None or not _has_bill(results, base):
         return ""
-    longer_h = {policy: hours - alone_h[base] for policy, hours in alone_h.items()}
+    base_h = _alone_h(results, base)
+    others_h = {each: _alone_h(results, each) for each in results.policies if each != base}
+    billed = [policy for policy, hours in others_h.items() if hours.any()]
+    if not billed:
+        return ""
+    longer_h = {each: _longer_h(results, each, others_h[each], base_h) for each in billed}
     longer = [policy for policy, by_h in longer_h.items() if by_h > _LEAST_LENGTHENING * billed_h]
     if longer:
         longer.sort(key=lambda policy: -longer_h[policy])
@@ -54,12 +65,22 @@ def _lengthened(results: Results, billed_h: float) -> str:
             named.append(f"{len(longer) - _NAMED} others")
         listed = " and ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
         verb = "lengthen" if longer[1:] else "lengthens"
-        return f"For {base.label} alone it would be {short(alone_h[base])} h: {listed} {verb} it. "
-    others_h = _without(results, [policy for policy in alone_h if policy != base])
-    by_h = billed_h - others_h
+        alone_h = float(base_h.mean())
+        return f"For {base.label} alone it would be {short(alone_h)} h: {listed} {verb} it. "
+    without_h = float(np.max([others_h[each] for each in billed], axis=0).mean())
+    by_h = billed_h - without_h
     if by_h <= _LEAST_LENGTHENING * billed_h:
         return ""
     return (
-        f"Without {base.label}, the baseline, it would be {short(others_h)} h: {base.label} "
+        f"Without {base.label}, the baseline, it would be {short(without_h)} h: {base.label} "
         f"lengthens it by {short(by_h)} h. "
     )
+
+
+def _longer_h(results: Results, policy: Policy, own_h: Floats, base_h: Floats) -> float:
+    """Return by how much a policy lasts longer than the baseline, over seeds with its bill.
+
+    One without a bill in some seeds adds nothing there.
+    """
+    has_bill = np.array([each.is_billed for each in results.outcomes[policy]])
+    return float(np.where(has_bill, own_h - base_h, 0.0).mean())

@@ -4,6 +4,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from greensched_simulator.policy import Policy, policies_named
@@ -51,14 +52,16 @@ def test_the_policy_that_turns_a_saving_into_another_is_named_with_its_hours() -
 
 
 def told(*seeds: dict[str, float], **alone_h: float) -> str:
-    """Return the sentences for policies that alone would be billed for so many hours."""
+    """Return the sentences for policies that alone would be billed for so many hours; NaN: none."""
     seeds = seeds or (alone_h,)
     names = {"now": NOW, "sleeping": SLEEPING, "waiting": WAITING}
     zeros = dict.fromkeys((each.name for each in fields(Outcome)), 0.0)
     outcomes = {
         names[name]: tuple(
-            Outcome(**zeros | {  # type: ignore[arg-type]  # counts need be no whole numbers
-                "billed_alone_s": each[name] * HOUR, "billed_s": max(each.values()) * HOUR})
+            Outcome(**zeros | {
+                "billed_alone_s": each[name] * HOUR,
+                "billed_s": np.nan if np.isnan(each[name])
+                else np.nanmax(list(each.values())) * HOUR})
             for each in seeds
         )
         for name in seeds[0]
@@ -113,3 +116,18 @@ def test_others_that_lengthen_it_in_turns_leave_little_to_the_baseline() -> None
     assert "All are billed for 70.0 h" in sentences
     assert "Without run-now+spread, the baseline, it would be 60.0 h" in sentences
     assert "run-now+spread lengthens it by 10.0 h" in sentences
+
+
+def test_a_policy_with_a_bill_in_some_seeds_only_is_named_for_what_it_lengthens_there() -> None:
+    """It has no row of figures, but the others' are of its longer time."""
+    sentences = told(
+        {"now": 25.0, "waiting": 34.0, "sleeping": 25.0},
+        {"now": 27.0, "waiting": float("nan"), "sleeping": 27.0},
+        {"now": 26.0, "waiting": float("nan"), "sleeping": 26.0},
+    )
+    assert "All but lowest-window+spread are billed for 29.0 h" in sentences
+    assert "has ended (lowest-window+spread in 1 of 3 seeds too). " in sentences
+    assert (
+        "For run-now+spread alone it would be 26.0 h: lowest-window+spread (+3.00 h) lengthens it."
+        in sentences
+    )
