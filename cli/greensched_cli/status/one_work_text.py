@@ -12,6 +12,7 @@ from greensched_operator.objects.workloads import Work
 _RUNTIME_ORIGINS = {
     "annotation": f"from its annotation {labels.RUNTIME}",
     "past runs": "the median of past runs of its CronJob",
+    "power profile": "the sum of the phases of its JobPowerProfile",
     "default": f"not given, so the policy's default; set it by {labels.RUNTIME}",
 }
 

@@ -35,6 +35,8 @@ class HoldRequest:
     power_profile: str = ""  # name of a JobPowerProfile
     faults: tuple[str, ...] = ()  # as text; a workload with any is never held
     scheduled_s: float | None = None  # when the run of a CronJob was due
+    # Of the JobPowerProfile, on the reference node; None: there is none, or it is not looked up.
+    profile_runtime_s: float | None = None
 
     @property
     def may_wait(self) -> bool:

@@ -44,7 +44,7 @@ class ExpectedRuntime(NamedTuple):
     """A workload's expected runtime, in seconds, and what it is based on."""
 
     runtime_s: float
-    source: str  # annotation, PAST_RUNS or default
+    source: str  # annotation, PAST_RUNS, power profile or default
     error: float  # standard deviation of the logarithm of true over expected
 
 
@@ -57,7 +57,7 @@ class HoldTerms:
     bound: StartLimit
     deadline_s: float | None
     runtime_s: float  # expected, a duration on a reference node, unless past runs gave it
-    runtime_from: str  # annotation, PAST_RUNS or default
+    runtime_from: str  # annotation, PAST_RUNS, power profile or default
     runtime_error: float = 0.0  # standard deviation of the logarithm of true over expected
     pod_power_w: float | None = None  # of a pod, above idle, by its JobPowerProfile
     restart_s: float | None = None  # the cost of a pause, a duration; None: never suspend it
@@ -197,7 +197,7 @@ def expected_runtime(
 ) -> ExpectedRuntime:
     """Return a workload's expected runtime, its source, and its error.
 
-    Past runs show their own error; that of an annotation or a default is the policy's.
+    Past runs show their own error; that of the others is the policy's.
     """
     if hold_request.runtime_s is not None:
         return ExpectedRuntime(hold_request.runtime_s, "annotation", policy.runtime_error)
@@ -205,4 +205,8 @@ def expected_runtime(
     if cron_job is not None and learned_s is not None:
         error = error_of(cron_job.runtimes_s, policy.runtime_error)
         return ExpectedRuntime(learned_s, PAST_RUNS, error)
+    if hold_request.profile_runtime_s is not None:
+        return ExpectedRuntime(
+            hold_request.profile_runtime_s, "power profile", policy.runtime_error
+        )
     return ExpectedRuntime(policy.default_runtime_s, "default", policy.runtime_error)

@@ -114,6 +114,9 @@ def hold_request_of(
     """
     annotations, cron_job = with_cron_job(work, work.namespace, rules.cron_job)
     request = read_hold_request(annotations, min(arrived_s(work), seen_s), work.scheduled_s)
+    profile = rules.profile(work.namespace, request.power_profile)
+    if profile is not None:
+        request = replace(request, profile_runtime_s=profile.runtime_s)
     return request, cron_job
 
 
@@ -124,9 +127,12 @@ def left_to_run_s(work: Work, rules: HoldRules, speed: float = 1.0) -> float:
     """
     annotations, cron_job = with_cron_job(work, work.namespace, rules.cron_job)
     policy = rules.policy_for(work.namespace, annotations.get(labels.POLICY, "")).policy
-    hold_request = HoldRequest(
-        0.0, runtime_s=read_runtime_s(annotations)
-    )  # reading a whole request takes four times as long
+    profile = rules.profile(work.namespace, annotations.get(labels.POWER_PROFILE, ""))
+    hold_request = HoldRequest(  # reading a whole request takes four times as long
+        0.0,
+        runtime_s=read_runtime_s(annotations),
+        profile_runtime_s=None if profile is None else profile.runtime_s,
+    )
     runtime_s, runtime_from, _ = expected_runtime(hold_request, policy, cron_job)
     left_s = max(runtime_s - progress_of(work).done_s, 0.0)
     return left_s if runtime_from == PAST_RUNS else left_s / speed

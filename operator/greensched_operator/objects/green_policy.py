@@ -169,7 +169,8 @@ class GreenPolicy:
     default_runtime_s: float = custom_field(
         "defaultRuntime",
         duration("defaultRuntime must be above zero; work that takes no time cannot be planned"),
-        "Expected runtime of work that has no runtime annotation and no past runs.",
+        "Expected runtime of work that has no runtime annotation, no past runs and no power "
+        "profile.",
         default="1h",
     )
     on_time_target: float = custom_field(

@@ -10,7 +10,7 @@ from greensched_core.power.hardware import Gpu
 from greensched_core.state import Node
 from greensched_operator.controller.recording import ledger_estimates
 from greensched_operator.holding.holding import PAST_RUNS
-from greensched_operator.holding.judging import MayWait, judge, profile_fault
+from greensched_operator.holding.judging import MayWait, judge, left_to_run_s, profile_fault
 from greensched_operator.objects.job_power_profile import JobPowerProfile, parse_job_power_profile
 from greensched_operator.planning.cluster_state import Zone, mean_zone
 from greensched_operator.planning.situation import Situation
@@ -67,6 +67,29 @@ def test_a_zones_work_takes_the_nodes_that_need_least_energy_first() -> None:
     assert of_cores[0] == pytest.approx((60.0 / 30.0 / 2.0) / (110.0 / 40.0 * 35.0 / 40.0))
     assert of_cores[-1] / of_cores[0] == pytest.approx(10.0)
     assert of_gpus == pytest.approx(ALIKE)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "runtime_s", "source"),
+    [
+        pytest.param(None, 5.5 * HOUR_S, "power profile", id="else-the-profiles-phases"),
+        pytest.param("1h", HOUR_S, "annotation", id="first-the-annotation"),
+    ],
+)
+def test_work_with_a_profile_takes_as_long_as_its_phases(
+    runtime: str | None, runtime_s: float, source: str
+) -> None:
+    """By the policy's default, an hour, it would be released too late for its deadline."""
+    phases = profile(
+        startup=[{"duration": "30m", "watts": 40}], work=[{"duration": "5h", "watts": 90}]
+    )
+    asked = marks(deadline="12h") if runtime is None else marks(deadline="12h", runtime=runtime)
+    work, known = work_of("train", asked), replace(rules(), profile=lambda *_: phases)
+    found = judge(work, known, NOW_S)
+    assert isinstance(found, MayWait)
+    assert (found.terms.runtime_s, found.terms.runtime_from) == (runtime_s, source)
+    assert found.terms.latest_start_s < NOW_S + 12 * HOUR_S - runtime_s
+    assert left_to_run_s(work, known, speed=0.5) == 2.0 * runtime_s
 
 
 def test_a_profile_that_is_not_there_is_told_and_one_that_is_there_is_not() -> None:
