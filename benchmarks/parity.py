@@ -100,11 +100,11 @@ def late_starts(done: PlayedDay) -> Iterator[str]:
     jobs = done.day.world.jobs
     for run in done.runs:
         if _starts_late(run, done.day.pace.rate):
-            late_s = _or_never(run.started_s) - (run.latest_s or 0.0)
             yield (
                 f"job {run.place}, {run.workers} pods of {jobs.cpu_cores[run.place]:g} cores and "
-                f"{jobs.gpus[run.place]:g} GPUs: started {late_s:.0f} s late, released at "
-                f"{run.released_s} s, planned for {run.planned_s} s"
+                f"{jobs.gpus[run.place]:g} GPUs, started late; seconds of the day: planned for "
+                f"{run.planned_s}, latest start {run.latest_s}, released {run.released_s}, "
+                f"started {run.started_s}"
             )
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from greensched_core.durations import parse_duration
 from greensched_core.errors import BadDuration, BadInput
-from greensched_core.quoting import near, quoted
+from greensched_core.quoting import LONGEST_QUOTE, near, quoted
 
 Value = TypeVar("Value")
 Other = TypeVar("Other")
@@ -179,7 +179,7 @@ def plain(kind: type[Value], raw: object, where: str) -> Value:
     try:
         return msgspec.convert(raw, kind)
     except (msgspec.ValidationError, OverflowError, RecursionError):
-        raise BadInput(f"{where}: {_shown(raw)} is not {_WANTED.get(kind, kind)}") from None
+        raise BadInput(f"{where}: {_shown(raw)} is not {_WANTED[kind]}") from None
 
 
 _WANTED: Mapping[Any, str] = {
@@ -205,7 +205,7 @@ def _shown(raw: object) -> str:
             return "a list"
         case Mapping():
             return "an object"
-    return quoted(str(raw))[1:-1]
+    return str(raw)[:LONGEST_QUOTE]
 
 
 _seconds = lru_cache(maxsize=1024)(parse_duration)  # objects arrive again with the same durations
@@ -221,7 +221,7 @@ def duration(above_zero: str = "") -> FieldKind[float]:
 
     def read(raw: object, where: str) -> float:
         if isinstance(raw, int | float) and not isinstance(raw, bool):
-            raise BadInput(f"{where}: {raw} has no unit; write for example 90s, 6h or 7d")
+            raise BadInput(f"{where}: {_shown(raw)} has no unit; write for example 90s, 6h or 7d")
         try:
             seconds = _seconds(plain(str, raw, where))
         except BadDuration as fault:

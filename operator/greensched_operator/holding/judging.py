@@ -55,6 +55,11 @@ class HoldRules:
         """Return the start-up time of a resumed run with a JobPowerProfile, or without one."""
         return self.default_resume_s if profile is None else profile.resume_s
 
+    def profile_runtime_s(self, namespace: str, name: str) -> float | None:
+        """Return the runtime by a JobPowerProfile, in seconds; None if there is none."""
+        profile = self.profile(namespace, name)
+        return None if profile is None else profile.runtime_s
+
 
 @dataclass(frozen=True, slots=True)
 class ReleaseNow:
@@ -114,9 +119,9 @@ def hold_request_of(
     """
     annotations, cron_job = with_cron_job(work, work.namespace, rules.cron_job)
     request = read_hold_request(annotations, min(arrived_s(work), seen_s), work.scheduled_s)
-    profile = rules.profile(work.namespace, request.power_profile)
-    if profile is not None:
-        request = replace(request, profile_runtime_s=profile.runtime_s)
+    if request.power_profile:
+        found_s = rules.profile_runtime_s(work.namespace, request.power_profile)
+        request = replace(request, profile_runtime_s=found_s)
     return request, cron_job
 
 
@@ -127,11 +132,11 @@ def left_to_run_s(work: Work, rules: HoldRules, speed: float = 1.0) -> float:
     """
     annotations, cron_job = with_cron_job(work, work.namespace, rules.cron_job)
     policy = rules.policy_for(work.namespace, annotations.get(labels.POLICY, "")).policy
-    profile = rules.profile(work.namespace, annotations.get(labels.POWER_PROFILE, ""))
+    name = annotations.get(labels.POWER_PROFILE, "")
     hold_request = HoldRequest(  # reading a whole request takes four times as long
         0.0,
         runtime_s=read_runtime_s(annotations),
-        profile_runtime_s=None if profile is None else profile.runtime_s,
+        profile_runtime_s=rules.profile_runtime_s(work.namespace, name),
     )
     runtime_s, runtime_from, _ = expected_runtime(hold_request, policy, cron_job)
     left_s = max(runtime_s - progress_of(work).done_s, 0.0)

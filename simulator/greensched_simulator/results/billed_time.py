@@ -56,7 +56,7 @@ def _lengthened(results: Results, billed_h: float) -> str:
     billed = [policy for policy, hours in others_h.items() if hours.any()]
     if not billed:
         return ""
-    longer_h = {each: _longer_h(results, each, others_h[each], base_h) for each in billed}
+    longer_h = {each: _longer_h(others_h[each], base_h) for each in billed}
     longer = [policy for policy, by_h in longer_h.items() if by_h > _LEAST_LENGTHENING * billed_h]
     if longer:
         longer.sort(key=lambda policy: -longer_h[policy])
@@ -77,10 +77,6 @@ def _lengthened(results: Results, billed_h: float) -> str:
     )
 
 
-def _longer_h(results: Results, policy: Policy, own_h: Floats, base_h: Floats) -> float:
-    """Return by how much a policy lasts longer than the baseline, over seeds with its bill.
-
-    One without a bill in some seeds adds nothing there.
-    """
-    has_bill = np.array([each.is_billed for each in results.outcomes[policy]])
-    return float(np.where(has_bill, own_h - base_h, 0.0).mean())
+def _longer_h(own_h: Floats, base_h: Floats) -> float:
+    """Return by how much a policy lasts longer than the baseline, over the seeds with its bill."""
+    return float(np.where(own_h > 0.0, own_h - base_h, 0.0).mean())

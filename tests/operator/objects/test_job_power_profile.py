@@ -158,7 +158,7 @@ def test_a_suspended_run_repeats_what_its_checkpoints_did_not_save() -> None:
         pytest.param({"work": [{**TRAIN, "duration": "0s"}]}, "above zero", id="takes-no-time"),
         pytest.param({"work": [{**TRAIN, "watts": -1}]}, "spec.work[0].watts", id="negative"),
         pytest.param({"work": [{**TRAIN, "watts": 2e6}]}, "from 0 to 1e+06", id="milliwatts"),
-        pytest.param({"work": {"a": 1}}, "spec.work", id="no-list"),
+        pytest.param({"work": {"a": 1}}, "spec.work: an object is not a list", id="no-list"),
         pytest.param(
             {"work": [TRAIN], "checkpoints": {"at": ["61m"]}},
             "checkpoints.at[0]: 3660 s is after the end of the work, which takes 3600 s",

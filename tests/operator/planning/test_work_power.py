@@ -83,7 +83,9 @@ def test_work_with_a_profile_takes_as_long_as_its_phases(
     phases = profile(
         startup=[{"duration": "30m", "watts": 40}], work=[{"duration": "5h", "watts": 90}]
     )
-    asked = marks(deadline="12h") if runtime is None else marks(deadline="12h", runtime=runtime)
+    asked = marks(deadline="12h", power_profile="p")
+    if runtime is not None:
+        asked |= marks(runtime=runtime)
     work, known = work_of("train", asked), replace(rules(), profile=lambda *_: phases)
     found = judge(work, known, NOW_S)
     assert isinstance(found, MayWait)
