@@ -32,7 +32,7 @@ DECISION = f"{GROUP}/decision"
 PAUSED_AT = f"{GROUP}/paused-at"  # when it was last paused
 WORK_DONE = f"{GROUP}/work-done"  # by then, in all run segments: a duration
 PAUSES = f"{GROUP}/pauses"  # number of pauses so far
-RUNTIMES = f"{GROUP}/runtimes"  # on CronJobs: seconds of the last runs, JSON
+RUNTIMES = f"{GROUP}/runtimes"  # on CronJobs: seconds of the last runs on a reference node, JSON
 WRITTEN = frozenset(
     {
         LATEST_START,
@@ -47,6 +47,9 @@ WRITTEN = frozenset(
     | {PAUSED_AT, WORK_DONE, PAUSES}
 )
 GATE = f"{GROUP}/hold"
+
+# Heartbeat Lease: the speeds of the slowest node for work without GPUs and with them, JSON.
+SLOWEST_SPEEDS = f"{GROUP}/slowest-speeds"
 
 # Pods: written by the chart.
 EXPLAIN_PORT = f"{GROUP}/explain-port"  # annotation: the extender's explain port, if not 8889

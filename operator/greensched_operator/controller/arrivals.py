@@ -33,7 +33,11 @@ _REPORTED = frozenset({Unheld.BAD_ANNOTATION, Unheld.NO_SLACK})
 class Arrivals:
     """Reports to users on work that runs immediately, by events and conditions."""
 
-    def __init__(self, outputs: Outputs, wall: Clock) -> None:
+    def __init__(
+        self, outputs: Outputs, wall: Clock, speed_of_run: Callable[[str], float | None]
+    ) -> None:
+        """`speed_of_run` returns the mean speed of a Job's nodes; None if it is not known."""
+        self._speed_of_run = speed_of_run
         self._writer = outputs.writer
         self._outbox = outputs.outbox
         self._recorder = outputs.recorder
@@ -144,9 +148,11 @@ class Arrivals:
         cron_job = rules.cron_job(work.namespace, owner.name)
         if cron_job is None or work.started_s is None or work.ended_s is None:
             return
-        if labels.PAUSED_AT in work.annotations:
-            return  # its times cover only the run after the last pause
-        runtime_s = max(work.ended_s - work.started_s, 0.5)  # object times are whole seconds
+        speed = self._speed_of_run(work.uid)
+        if labels.PAUSED_AT in work.annotations or speed is None:
+            return  # its times cover only the run after the last pause, or on an unknown node
+        # Object times are whole seconds.
+        runtime_s = max(work.ended_s - work.started_s, 0.5) * speed
 
         async def send() -> None:
             runtimes = with_runtime(cron_job.runtimes_s, runtime_s)

@@ -29,11 +29,8 @@ from greensched_operator.controller.outputs import Outputs
 from greensched_operator.controller.pauser import Pauser
 from greensched_operator.controller.pod_watch import GatedPods
 from greensched_operator.controller.policy_status import (
-    JOB_POWER_PROFILES_PATH,
-    PolicyObject,
     PolicyStatus,
     policy_watch,
-    read_profile,
 )
 from greensched_operator.controller.recording import Recorder
 from greensched_operator.holding.judging import HoldRules, MayWait
@@ -46,6 +43,7 @@ from greensched_operator.objects.cron_jobs import CronJob, read_cron_job
 from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Resolved, resolve
 from greensched_operator.objects.job_power_profile import JobPowerProfile, ParsedProfile
 from greensched_operator.objects.placed_pods import PlacedPod
+from greensched_operator.objects.policy_objects import PolicyObject, profile_watch
 from greensched_operator.planning.budgets import LONGEST_PERIOD_S, Budgets
 from greensched_operator.planning.busy_cores import BusyCores
 from greensched_operator.planning.cluster_state import ClusterNodes, RunningPod, RunningPods, Zone
@@ -54,7 +52,7 @@ from greensched_operator.planning.outlooks import outlooks_of
 from greensched_operator.planning.situation import Planned, Situation
 from greensched_operator.planning.start_planning import plan_starts
 from greensched_operator.planning.when_choice import BundleSink, WhenChoice
-from greensched_operator.runtime.heartbeat import Heartbeat
+from greensched_operator.runtime.heartbeat import Heartbeat, speed_note
 from greensched_operator.runtime.leader import Leadership
 from greensched_operator.runtime.lease_renewal import LeaseRenewal
 from greensched_operator.runtime.own_lease import OwnLease
@@ -133,7 +131,7 @@ class ControllerProcess:
         )
         return Controller(
             self.works,
-            Arrivals(outputs, WallClock()),
+            Arrivals(outputs, WallClock(), self._pod_runs.speed),
             Planning(self.rules, self.situation, plan_starts),
             outputs,
             pauser,
@@ -242,7 +240,7 @@ class ControllerProcess:
         configmaps = f"/api/v1/namespaces/{self._settings.namespace}/configmaps"
         return [
             policy_watch(client, self._policy_objects, self.policies, wall),
-            Watch(client, JOB_POWER_PROFILES_PATH, read_profile, self._profiles, wall),
+            profile_watch(client, self._profiles, wall),
             Watch(client, CRON_JOBS, read_cron_job, self.cron_jobs, wall),
             Watch(
                 client, configmaps, watched.decode_emergency_config_map, self.emergency, wall,
@@ -363,7 +361,8 @@ class ControllerProcess:
         settings, name = self._settings, self._settings.heartbeat_lease
         identity = settings.identity or socket.gethostname()
         lease = OwnLease(self._client, settings.namespace, name, identity)
-        beating = Heartbeat(lease, lambda: self.lease.holds() and self.followed.sees())
+        noted = partial(speed_note, self.nodes.slowest_speed)
+        beating = Heartbeat(lease, lambda: self.lease.holds() and self.followed.sees(), noted)
         return beating.run(self.metrics.heartbeat)
 
     def _kueue_tasks(self) -> dict[str, Coroutine[Any, Any, None]]:

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import msgspec
 import structlog
@@ -20,46 +19,13 @@ from greensched_operator.holding.acceptance import (
     accept_profile,
     changed_status,
 )
-from greensched_operator.objects.green_policy import GreenPolicy, parse
+from greensched_operator.objects.green_policy import GreenPolicy
 from greensched_operator.objects.job_power_profile import ParsedProfile
-from greensched_operator.objects.job_power_profile import parse_job_power_profile as parse_profile
-from greensched_operator.objects.resource_fields import decoded_object, read_meta
+from greensched_operator.objects.policy_objects import PolicyObject, read_policy
 
 log = structlog.get_logger()
 
-Spec = TypeVar("Spec")
-
-JOB_POWER_PROFILES_PATH = f"{labels.API}/{labels.JOB_POWER_PROFILES}"
 _PERIOD_S = 5.0  # a bundle may come after the policy that names it
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyObject(Generic[Spec]):
-    """The latest state of a GreenPolicy or JobPowerProfile: its parsed spec, and its status."""
-
-    namespace: str
-    name: str
-    generation: int
-    spec: Spec
-    status: object
-
-
-def read_policy(raw: bytes | msgspec.Raw) -> PolicyObject[GreenPolicy]:
-    """Return a GreenPolicy with its faults and status; raises BadInput if it is no JSON object."""
-    whole = decoded_object(bytes(raw))
-    policy = parse(whole)
-    return PolicyObject(
-        policy.namespace, policy.name, policy.generation, policy, whole.get("status")
-    )
-
-
-def read_profile(raw: bytes | msgspec.Raw) -> PolicyObject[ParsedProfile]:
-    """Return a JobPowerProfile with its faults and status; raises BadInput as `read_policy`."""
-    whole = decoded_object(bytes(raw))
-    meta = read_meta(whole)
-    return PolicyObject(
-        meta.namespace, meta.name, meta.generation, parse_profile(whole), whole.get("status")
-    )
 
 
 def policy_watch(

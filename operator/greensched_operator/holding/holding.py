@@ -14,7 +14,6 @@ from greensched_policies.planning.lateness import error_of, longest_ratio, spare
 
 LEAST_HOLD_S = 60.0  # a shorter hold costs the API server more than it can save
 LEAST_MARGIN_S = 30.0  # the releaser waits 20 s (releaser_grace_s) for the controller to act first
-PAST_RUNS = "past runs"
 _BEFORE_NEXT_RUN_S = 60.0  # a held run starts at least that long before its CronJob's next one
 
 
@@ -41,10 +40,10 @@ class Unheld(StrEnum):
 
 
 class ExpectedRuntime(NamedTuple):
-    """A workload's expected runtime, in seconds, and what it is based on."""
+    """A workload's expected runtime on a reference node, in seconds, and what it is based on."""
 
     runtime_s: float
-    source: str  # annotation, PAST_RUNS, power profile or default
+    source: str  # annotation, past runs, power profile or default
     error: float  # standard deviation of the logarithm of true over expected
 
 
@@ -56,8 +55,8 @@ class HoldTerms:
     latest_start_s: float  # the workload then ends before its deadline, with a margin
     bound: StartLimit
     deadline_s: float | None
-    runtime_s: float  # expected, a duration on a reference node, unless past runs gave it
-    runtime_from: str  # annotation, PAST_RUNS, power profile or default
+    runtime_s: float  # expected, a duration on a reference node
+    runtime_from: str  # annotation, past runs, power profile or default
     runtime_error: float = 0.0  # standard deviation of the logarithm of true over expected
     pod_power_w: float | None = None  # of a pod, above idle, by its JobPowerProfile
     restart_s: float | None = None  # the cost of a pause, a duration; None: never suspend it
@@ -95,7 +94,7 @@ def hold_terms(
     if hold_request.run_now:
         return NotHeld(Unheld.RUN_NOW, "its annotation run-now asks for an immediate start")
     runtime_s, runtime_from, error = expected_runtime(hold_request, policy, cron_job)
-    longest_s = longest_run_s(runtime_s, runtime_from, slowest_speed)
+    longest_s = runtime_s / slowest_speed
     takes_s = longest_s + margin_s(policy, longest_s, error)
     bounds = _bounds(hold_request, policy, cron_job, takes_s)
     if not bounds:
@@ -148,14 +147,6 @@ def _bounds(
     return bounds + next_run_bound(hold_request, cron_job, takes_s) if bounds else bounds
 
 
-def longest_run_s(runtime_s: float, runtime_from: str, slowest_speed: float) -> float:
-    """Return the expected runtime on the slowest node, in seconds.
-
-    That of past runs is not longer there: it is a duration on the nodes where they ran.
-    """
-    return runtime_s if runtime_from == PAST_RUNS else runtime_s / slowest_speed
-
-
 def margin_s(policy: GreenPolicy, runtime_s: float, error: float) -> float:
     """Return how long before its deadline work of an expected runtime should end, in seconds.
 
@@ -204,7 +195,7 @@ def expected_runtime(
     learned_s = cron_job.learned_runtime_s if cron_job is not None else None
     if cron_job is not None and learned_s is not None:
         error = error_of(cron_job.runtimes_s, policy.runtime_error)
-        return ExpectedRuntime(learned_s, PAST_RUNS, error)
+        return ExpectedRuntime(learned_s, "past runs", error)
     if hold_request.profile_runtime_s is not None:
         return ExpectedRuntime(
             hold_request.profile_runtime_s, "power profile", policy.runtime_error

@@ -8,7 +8,6 @@ from greensched_core.quoting import quoted
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.holding.hold_requests import HoldRequest, read_hold_request, read_runtime_s
 from greensched_operator.holding.holding import (
-    PAST_RUNS,
     HoldTerms,
     NotHeld,
     Unheld,
@@ -117,8 +116,15 @@ def hold_request_of(
 
     `seen_s` is an upper limit of the arrival time, in case the webhook's clock was fast.
     """
+    return hold_request_at(work, rules, min(arrived_s(work), seen_s))
+
+
+def hold_request_at(
+    work: Work, rules: HoldRules, at_s: float
+) -> tuple[HoldRequest, CronJob | None]:
+    """Return the hold request of a workload that arrives at a time, as `hold_request_of`."""
     annotations, cron_job = with_cron_job(work, work.namespace, rules.cron_job)
-    request = read_hold_request(annotations, min(arrived_s(work), seen_s), work.scheduled_s)
+    request = read_hold_request(annotations, at_s, work.scheduled_s)
     if request.power_profile:
         found_s = rules.profile_runtime_s(work.namespace, request.power_profile)
         request = replace(request, profile_runtime_s=found_s)
@@ -138,9 +144,8 @@ def left_to_run_s(work: Work, rules: HoldRules, speed: float = 1.0) -> float:
         runtime_s=read_runtime_s(annotations),
         profile_runtime_s=rules.profile_runtime_s(work.namespace, name),
     )
-    runtime_s, runtime_from, _ = expected_runtime(hold_request, policy, cron_job)
-    left_s = max(runtime_s - progress_of(work).done_s, 0.0)
-    return left_s if runtime_from == PAST_RUNS else left_s / speed
+    expected = expected_runtime(hold_request, policy, cron_job)
+    return max(expected.runtime_s - progress_of(work).done_s, 0.0) / speed
 
 
 def judge(work: Work, rules: HoldRules, now_s: float) -> ReleaseNow | MayWait:

@@ -16,6 +16,7 @@ from greensched_operator.objects.placed_pods import PlacedPod
 from greensched_operator.planning.cluster_state import NodeSite
 
 _MOST_WORKLOADS = 20_000  # that are remembered; the oldest are dropped first
+_SHORTEST_RUN_S = 0.5  # the times of objects are whole seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,21 @@ class PodRuns:
     def take(self, workload_uid: str) -> list[RanPod]:
         """Return and forget the pods of an ended workload: those of a Job, or the pod itself."""
         return list(self._of.pop(workload_uid, {}).values())
+
+    def speed(self, workload_uid: str) -> float | None:
+        """Return the mean speed of a workload's nodes over its pods' runs, until now.
+
+        It is relative to a reference node; None if no pod was seen to run on a known node.
+        """
+        now_s, runs_s, work_s = self._clock.now(), 0.0, 0.0
+        for pod in self._of.get(workload_uid, {}).values():
+            if pod.site is None or pod.site.node is None:
+                continue
+            until_s = now_s if pod.until_s is None else pod.until_s
+            run_s = 0.0 if pod.begin_s is None else until_s - pod.begin_s
+            run_s = max(run_s, _SHORTEST_RUN_S)
+            runs_s, work_s = runs_s + run_s, work_s + run_s * pod.site.node.speed
+        return work_s / runs_s if runs_s else None
 
     def list_began(self) -> None:
         """Begin a full list."""

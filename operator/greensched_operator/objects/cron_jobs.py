@@ -1,4 +1,4 @@
-"""CronJobs: when each runs next and how long its past runs took."""
+"""CronJobs: when each runs next and how long its past runs took, on a reference node."""
 
 import json
 import math
@@ -59,7 +59,7 @@ class CronJob:
     annotations: Mapping[str, str]  # ours only
     schedule: str
     time_zone: str  # "" for the controller manager's, which is assumed to be UTC
-    runtimes_s: tuple[float, ...]  # of its last runs, the newest last
+    runtimes_s: tuple[float, ...]  # of its last runs on a reference node, the newest last
     may_overlap: bool = True  # else a due run deletes the previous one or waits for it
 
     @property

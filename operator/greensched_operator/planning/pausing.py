@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from greensched_operator.holding.holding import HoldTerms, NotHeld, hold_terms
+from greensched_operator.holding.holding import NotHeld, hold_terms
 from greensched_operator.holding.judging import HoldRules, MayWait, hold_request_of
 from greensched_operator.holding.pause_terms import (
     JobProgress,
@@ -24,7 +24,6 @@ from greensched_operator.planning.cluster_state import RunningPod
 from greensched_operator.planning.outlooks import slot_begin
 from greensched_operator.planning.situation import Planned, Situation, jitter_of
 from greensched_operator.planning.start_planning import core_plan, interruptible, needs_of
-from greensched_operator.planning.work_power import run_s
 from greensched_policies.costs.quiet_spans import may_start
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.held_start import fits_share
@@ -122,7 +121,7 @@ def _candidate(
     profile = rules.profile(work.namespace, hold_request.power_profile)
     resume_s, so_far = rules.resume_s(profile), progress_of(work)
     starting_s = resume_s if so_far.pauses else 0.0  # no work is done while it restarts
-    speed = _speed(run_segment.zone, work, terms, situation)
+    speed = _speed(run_segment.zone, work, situation)
     done_s = done_work_s(so_far.done_s, run_segment.ran_s, speed, starting_s)
     saved_s = done_s if profile is None else profile.saved_s(done_s)
     progress = JobProgress(saved_s, so_far.pauses + 1, now_s)
@@ -138,12 +137,10 @@ def _candidate(
     return run_segment, MayWait(work, terms, policy), progress
 
 
-def _speed(name: str, work: Work, terms: HoldTerms, situation: Situation) -> float:
+def _speed(name: str, work: Work, situation: Situation) -> float:
     """Return how many seconds of its expected runtime a workload does in a second of a zone."""
-    for zone, speed in zip(situation.zones, situation.speeds(work), strict=True):
-        if zone.name == name and speed:
-            return terms.runtime_s / run_s(terms, speed)
-    return 1.0
+    speeds = zip(situation.zones, situation.speeds(work), strict=True)
+    return next((speed for zone, speed in speeds if zone.name == name and speed), 1.0)
 
 
 def _suspended(

@@ -6,7 +6,7 @@ For planning, ledger and budgets alike.
 import math
 from collections.abc import Sequence
 
-from greensched_operator.holding.holding import PAST_RUNS, HoldTerms
+from greensched_operator.holding.holding import HoldTerms
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.cluster_state import Zone
 from greensched_policies.planning.held_start import node_share
@@ -57,13 +57,8 @@ def own_part(run: Mean, work: Work, terms: HoldTerms, zones: Sequence[Zone]) -> 
 
 
 def run_s(terms: HoldTerms, speed: float) -> float:
-    """Return the expected runtime at a speed, in seconds; infinity at 0: no node can take it.
-
-    Past runs are durations on the nodes where they ran; all others are on a reference node.
-    """
-    if not speed:
-        return math.inf
-    return terms.runtime_s if terms.runtime_from == PAST_RUNS else terms.runtime_s / speed
+    """Return the expected runtime at a speed, in seconds; infinity at 0: no node can take it."""
+    return terms.runtime_s / speed if speed else math.inf
 
 
 def speeds_for(needs: tuple[float, float, float], zones: Sequence[Zone]) -> list[float]:

@@ -3,19 +3,24 @@
 The leader's Lease is not a heartbeat: a leader may see nothing, or have lost the right to start
 anything, while no replica can do better.
 
+The leader also notes the speed of the slowest node in it: the webhook, which sees no nodes, derives
+a latest start from that.
+
 The age of a heartbeat is measured on the reader's own clock, from when it saw the heartbeat
 arrive. So different clocks do no harm, as in leader.py.
 """
 
 import asyncio
+import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
 
+from greensched_core import labels
 from greensched_core.api_paths import JOBS, PODS, leases_path
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
@@ -41,9 +46,14 @@ class _Spec(msgspec.Struct, frozen=True):
     renewTime: str | None = None
 
 
+class _Meta(msgspec.Struct, frozen=True):
+    annotations: dict[str, str] | None = None
+
+
 class Lease(msgspec.Struct, frozen=True):
     """The fields of a Lease that a reader of heartbeats needs."""
 
+    metadata: _Meta = _Meta()
     spec: _Spec = _Spec()
 
 
@@ -78,6 +88,14 @@ class LeaseHeartbeat:
         since = self._listens_since
         return since is not None and self._monotonic() - since >= LISTENS_S
 
+    def slowest_speed(self, gpus: float) -> float:
+        """Return the speed of the slowest node that may get work with so many GPUs.
+
+        It is relative to a reference node: the last that a leader noted; 1 before the first.
+        """
+        noted = self._last.metadata.annotations if self._last is not None else None
+        return _noted_speeds((noted or {}).get(labels.SLOWEST_SPEEDS, ""))[gpus > 0.0]
+
     def list_began(self) -> None:
         """Begin a list of one Lease or none."""
         self._is_listing, self._is_listed = True, False
@@ -105,6 +123,20 @@ class LeaseHeartbeat:
 
     def _forget(self) -> None:
         self._last = self._heard_at = None
+
+
+def speed_note(slowest_speed: Callable[[float], float]) -> dict[str, str]:
+    """Return the annotation with the slowest node's speed, by whether work requests GPUs."""
+    return {labels.SLOWEST_SPEEDS: json.dumps([slowest_speed(gpus) for gpus in (0.0, 1.0)])}
+
+
+def _noted_speeds(text: str) -> tuple[float, float]:
+    """Return the speeds for work without GPUs and with them; 1 for text that no leader wrote."""
+    try:
+        without, with_gpus = msgspec.json.decode(text, type=tuple[float, float])
+    except msgspec.DecodeError:
+        return 1.0, 1.0
+    return (without, with_gpus) if 0.0 < min(without, with_gpus) <= 1.0 else (1.0, 1.0)
 
 
 class RightToStart:
@@ -136,9 +168,14 @@ class Heartbeat:
         self,
         lease: OwnLease,
         sees: Callable[[], bool],
+        noted: Callable[[], Mapping[str, str]] = dict,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`sees` returns whether the process sees held work; all such processes share the Lease."""
+        """`sees` returns whether the process sees held work; all such processes share the Lease.
+
+        `noted` returns the annotations that a heartbeat writes; the others on the Lease stay.
+        """
+        self._noted = noted
         self._client = lease.client
         self._leases = leases_path(lease.namespace)
         self._name = lease.name
@@ -192,7 +229,8 @@ class Heartbeat:
         now = format_micro_time(time.time())
         lasts_s = round(HEARD_WITHIN_S)
         spec = {"holderIdentity": self._identity, "leaseDurationSeconds": lasts_s, "renewTime": now}
-        body = msgspec.json.encode({"metadata": {"name": self._name}, "spec": spec})
+        meta = {"name": self._name, "annotations": self._noted()}
+        body = msgspec.json.encode({"metadata": meta, "spec": spec})
         try:
             await self._client.patch(f"{self._leases}/{self._name}", body)
         except ApiUnavailable as fault:

@@ -5,7 +5,7 @@ extensible-admission-controllers). A patch is RFC 6902 JSON, in base64.
 """
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -15,10 +15,9 @@ import msgspec
 from greensched_core import labels
 from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.holding.hold_requests import read_hold_request
 from greensched_operator.holding.holding import HoldTerms, NotHeld, Unheld, hold_terms, not_ours
-from greensched_operator.objects.cron_jobs import CronJob, with_cron_job
-from greensched_operator.objects.green_policy import Mode, Resolved
+from greensched_operator.holding.judging import HoldRules, hold_request_at
+from greensched_operator.objects.green_policy import Mode
 from greensched_operator.objects.queue_gate import (
     GATED_BY,
     KUEUE_QUEUE,
@@ -71,9 +70,7 @@ class ReviewSurroundings:
     """The input of a decision, apart from the workload."""
 
     scheduler_names: frozenset[str]
-    policy_for: Callable[[str, str], Resolved]  # namespace, and the policy's name or ""
-    cron_job: Callable[[str, str], CronJob | None]  # namespace, name
-    is_emergency_release: bool = False  # nothing is held, all is released
+    rules: HoldRules
     kueue_gated_by: bool = False  # this cluster's Kueue supports the annotation
     is_releasable: bool = True  # a leader or releaser is alive, and would start held work
 
@@ -122,7 +119,8 @@ def decide(request: AdmissionRequest, around: ReviewSurroundings, now_s: float) 
     elif foreign := not_ours(work):
         verdict = Verdict(Unheld.NOT_OURS, warnings=_short([f"not held: {foreign}"]))
     else:
-        verdict = _hold_or_not(work, shape, request.namespace, around, now_s)
+        work = replace(work, namespace=request.namespace)
+        verdict = _hold_or_not(work, shape, around, now_s)
     is_suspended_by_us = work.kind == WorkKind.JOB and work.is_held and not shape.is_queued
     if is_suspended_by_us and verdict.outcome != ReviewOutcome.HELD:
         verdict = replace(verdict, patch=(*verdict.patch, _add("/spec/suspend", False)))
@@ -140,19 +138,18 @@ def _may_hold(work: Work, shape: "_Shape", around: ReviewSurroundings) -> bool:
     return around.kueue_gated_by and work.kind == WorkKind.JOB
 
 
-def _hold_or_not(
-    work: Work, shape: "_Shape", namespace: str, around: ReviewSurroundings, now_s: float
-) -> Verdict:
-    annotations, cron_job = with_cron_job(work, namespace, around.cron_job)
-    hold_request = read_hold_request(annotations, now_s, work.scheduled_s)
-    resolved = around.policy_for(namespace, hold_request.policy)
-    terms = hold_terms(hold_request, resolved.policy, cron_job)
+def _hold_or_not(work: Work, shape: "_Shape", around: ReviewSurroundings, now_s: float) -> Verdict:
+    rules = around.rules
+    hold_request, cron_job = hold_request_at(work, rules, now_s)
+    resolved = rules.policy_for(work.namespace, hold_request.policy)
+    slowest_speed = rules.slowest_speed(work.gpus)
+    terms = hold_terms(hold_request, resolved.policy, cron_job, slowest_speed)
     warnings = [resolved.fault] if resolved.fault else []
     if isinstance(terms, NotHeld):
         if terms.reason in (Unheld.BAD_ANNOTATION, Unheld.NO_SLACK):
             warnings.append(f"not held: {terms.text}")
         return Verdict(terms.reason, warnings=_short(warnings))
-    if around.is_emergency_release:
+    if rules.is_emergency_release:
         return Verdict(Unheld.EMERGENCY, warnings=_short(warnings))
     if resolved.policy.mode != Mode.ENFORCE:
         return Verdict(ReviewOutcome.SHADOW, warnings=_short(warnings))

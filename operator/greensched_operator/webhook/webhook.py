@@ -22,9 +22,12 @@ from greensched_core.serving import (
     until_set,
 )
 from greensched_core.watching import Watch
+from greensched_operator.holding.judging import HoldRules
 from greensched_operator.objects import watched
 from greensched_operator.objects.cron_jobs import CronJob, read_cron_job
 from greensched_operator.objects.green_policy import GreenPolicy, Resolved, resolve
+from greensched_operator.objects.job_power_profile import JobPowerProfile, ParsedProfile
+from greensched_operator.objects.policy_objects import PolicyObject, profile_watch
 from greensched_operator.runtime.heartbeat import Lease, LeaseHeartbeat, decode_lease
 from greensched_operator.runtime.process_watches import ProcessWatches
 from greensched_operator.runtime.processes import Tasks
@@ -79,6 +82,7 @@ class WebhookProcess:
         self.metrics = WebhookMetrics()
         self.policies = watched.Objects[GreenPolicy]()
         self.cron_jobs = watched.Objects[CronJob]()
+        self.profiles = watched.Objects[PolicyObject[ParsedProfile]]()
         self.emergency = watched.Objects[watched.EmergencyConfigMap]()
         self._heartbeat = LeaseHeartbeat()
         self._trust = Trust()
@@ -93,6 +97,7 @@ class WebhookProcess:
                 WallClock(),
             ),
             Watch(client, CRON_JOBS, read_cron_job, self.cron_jobs, wall),
+            profile_watch(client, self.profiles, wall),
             Watch(
                 client,
                 f"/api/v1/namespaces/{settings.namespace}/configmaps",
@@ -114,9 +119,13 @@ class WebhookProcess:
         """Return the current input of decisions."""
         return ReviewSurroundings(
             frozenset(self._settings.scheduler_names),
-            self.policy_for,
-            self.cron_jobs.get,
-            is_emergency_release=len(self.emergency) > 0,
+            HoldRules(
+                self.policy_for,
+                self.cron_jobs.get,
+                is_emergency_release=len(self.emergency) > 0,
+                profile=self._profile,
+                slowest_speed=self._heartbeat.slowest_speed,
+            ),
             kueue_gated_by=self._settings.kueue_gated_by,
             is_releasable=self._heartbeat.is_heard,
         )
@@ -124,6 +133,10 @@ class WebhookProcess:
     def policy_for(self, namespace: str, name: str) -> Resolved:
         """Return the GreenPolicy for work in a namespace; `name` is the one it names, or ""."""
         return resolve(self.policies.by_name, namespace, name, self._settings.namespace)
+
+    def _profile(self, namespace: str, name: str) -> JobPowerProfile | None:
+        found = self.profiles.get(namespace, name) if name else None
+        return None if found is None else found.spec.profile
 
     def ready(self) -> str:
         """Return "" once the webhook has its inputs and listens, else what it waits for."""

@@ -37,7 +37,7 @@ SHADOW = replace(ENFORCING, mode=Mode.SHADOW)
 class RecordedArrivals:
     """Arrivals with a ledger in memory and an API server that takes everything."""
 
-    def __init__(self) -> None:
+    def __init__(self, speed: float | None = 1.0) -> None:
         self.records: list[LedgerRecord] = []
         self.bodies: list[Any] = []
         self.metrics = ControllerMetrics(CollectorRegistry())
@@ -46,7 +46,7 @@ class RecordedArrivals:
         recorder = Recorder(self.records.append, Budgets(), clock, "EUR")
         self.outbox = Outbox(10.0)
         outputs = Outputs(self.outbox, writer, recorder, self.metrics)
-        self.arrivals = Arrivals(outputs, clock)
+        self.arrivals = Arrivals(outputs, clock, lambda _: speed)
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         self.bodies.append(json.loads(request.content))
@@ -136,17 +136,30 @@ async def test_other_modes_plan_nothing_for_what_runs(mode: Mode) -> None:
     assert recorded.records == []
 
 
-@pytest.mark.parametrize(("paused", "learned"), [(False, 1), (True, 0)])
-async def test_a_cron_job_learns_no_runtime_from_a_run_that_was_paused(
-    paused: bool, learned: int
+@pytest.mark.parametrize(
+    ("paused", "speed", "learned"),
+    [
+        pytest.param(False, 1.0, ["[600]"], id="as-it-ran"),
+        pytest.param(False, 0.5, ["[300]"], id="on-slow-nodes"),
+        pytest.param(False, None, [], id="nobody-saw-where"),
+        pytest.param(True, 1.0, [], id="it-was-paused"),
+    ],
+)
+async def test_a_cron_job_learns_how_long_a_run_takes_on_a_reference_node(
+    paused: bool, speed: float | None, learned: list[str]
 ) -> None:
-    recorded, owner = (
-        RecordedArrivals(),
-        {"kind": "CronJob", "name": "nightly", "uid": "c", "controller": True},
-    )
+    recorded = RecordedArrivals(speed)
+    owner = {"kind": "CronJob", "name": "nightly", "uid": "c", "controller": True}
     cron_job = CronJob("team", "nightly", "c", {}, "0 0 * * *", "", ())
     work = work_of("run", {labels.PAUSED_AT: "x"} if paused else {}, owner=owner)
     ended = replace(work, started_s=NOW_S, ended_s=NOW_S + 600.0)
     told = HoldRules(rules().policy_for, lambda *_: cron_job, False)
     await recorded.arrivals.process(News(ended=[ended]), told, lambda _: situation())
-    assert len(recorded.outbox) == learned
+    assert len(recorded.outbox) == len(learned)
+    if not learned:
+        return
+    async with running(recorded.outbox):
+        while not recorded.bodies:
+            await asyncio.sleep(0.01)
+    said = [each["metadata"]["annotations"][labels.RUNTIMES] for each in recorded.bodies]
+    assert said == learned

@@ -69,7 +69,7 @@ class Scene:
         outputs = Outputs(self.outbox, writer, recorder, self.metrics)
         self.controller = Controller(
             self.works,
-            Arrivals(outputs, self.clock),
+            Arrivals(outputs, self.clock, lambda _: 1.0),
             Planning(rules, self.situation_now, self.plan),
             outputs,
             Pauser(self.works, dict, lambda _: None, outputs, self.clock, rules),

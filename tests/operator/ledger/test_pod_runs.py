@@ -4,17 +4,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+import pytest
 
 from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.metering.pod_runs import PodRun
+from greensched_core.power.curves import PowerCurve
 from greensched_core.signals.timestamps import format_timestamp
+from greensched_core.state import Node
 from greensched_operator.ledger.pod_runs import PodRuns, RanPod
 from greensched_operator.objects.placed_pods import PlacedPod
 from greensched_operator.planning.cluster_state import NodeSite
 
 NOW_S = 1_700_000_000.0
 SITE = NodeSite("DE", 1.3)
+FLAT = PowerCurve((100.0,) * 11)
 
 
 class Inner:
@@ -82,6 +86,33 @@ def test_the_pods_of_a_job_are_its_runs_and_are_given_once() -> None:
     assert (first.site, second.run) == (SITE, None), "the second still runs"
     assert scene.runs.take("uid-of-train") == []
     assert scene.ended == []
+
+
+def on_node(speed: float) -> NodeSite:
+    return NodeSite("DE", None, Node("n1", "DE", 4.0, 1.0, None, FLAT, "label", "m", speed, None))
+
+
+def test_a_workloads_speed_is_the_mean_of_its_nodes_over_its_runs() -> None:
+    """A pod that fails at once says little about a Job that then runs for an hour elsewhere."""
+    scene = Scene(sites={"n1": on_node(2.0)})
+    scene.runs.upsert(pod("p1", "train"))
+    scene.clock.advance(600.0)
+    scene.runs.remove(pod("p1", "train"))
+    assert scene.runs.speed("uid-of-train") == 2.0
+    scene.sites["n1"] = on_node(0.5)
+    scene.runs.upsert(pod("p2", "train", began_s=NOW_S + 600.0))
+    scene.clock.advance(1200.0)
+    assert scene.runs.speed("uid-of-train") == pytest.approx((600.0 * 2.0 + 1200.0 * 0.5) / 1800.0)
+
+
+@pytest.mark.parametrize("site", [None, SITE], ids=["no-node", "of-unknown-make"])
+def test_the_speed_of_a_workload_nobody_saw_on_a_known_node_is_unknown(
+    site: NodeSite | None,
+) -> None:
+    scene = Scene(sites={} if site is None else {"n1": site})
+    scene.runs.upsert(pod("p1", "train"))
+    assert scene.runs.speed("uid-of-train") is None
+    assert scene.runs.speed("uid-of-other") is None
 
 
 def test_a_bare_pod_is_its_own_workload_and_its_end_is_reported() -> None:

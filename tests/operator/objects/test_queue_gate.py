@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 
 from greensched_core import labels
 from greensched_core.clock import ManualClock
-from greensched_core.custom_resources.policy_lookup import PolicyOrigin
-from greensched_operator.objects.green_policy import Resolved
 from greensched_operator.objects.queue_gate import GATED_BY, is_ours_in, with_ours, without_ours
 from greensched_operator.objects.release_patch import JSON_PATCH, ReleaseReason, release_patch
 from greensched_operator.objects.workloads import Work
@@ -33,11 +31,11 @@ from greensched_operator.webhook.admission import (
 from greensched_operator.writing.metrics import ControllerMetrics
 from greensched_operator.writing.writing import Writer
 from tests.operator.annotated_work import (
-    ENFORCING,
     NOW_S,
     api_of,
     marks,
     refused,
+    rules,
     stored,
     work_of,
 )
@@ -52,8 +50,7 @@ def verdict_on(item: dict[str, Any], *, knows_gates: bool = True) -> Verdict:
                "operation": "CREATE", "object": item}  # fmt: skip
     around = ReviewSurroundings(
         frozenset({labels.SCHEDULER_NAME}),
-        lambda *_: Resolved(ENFORCING, PolicyOrigin.BUILT_IN),
-        lambda *_: None,
+        rules(),
         kueue_gated_by=knows_gates,
     )
     return decide(read_review(json.dumps({"request": request}).encode()), around, NOW_S)

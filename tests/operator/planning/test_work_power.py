@@ -1,5 +1,6 @@
 """What a workload draws and how long it takes in a zone: nodes, GPUs, or its own profile."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -9,10 +10,11 @@ from greensched_core.power.curves import PowerCurve
 from greensched_core.power.hardware import Gpu
 from greensched_core.state import Node
 from greensched_operator.controller.recording import ledger_estimates
-from greensched_operator.holding.holding import PAST_RUNS
 from greensched_operator.holding.judging import MayWait, judge, left_to_run_s, profile_fault
+from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.job_power_profile import JobPowerProfile, parse_job_power_profile
 from greensched_operator.planning.cluster_state import Zone, mean_zone
+from greensched_operator.planning.plan_annotations import decision_of
 from greensched_operator.planning.situation import Situation
 from greensched_operator.planning.start_planning import plan_starts
 from greensched_operator.planning.work_power import run_s, speeds_for, work_watts
@@ -139,16 +141,26 @@ def test_zones_that_cannot_take_the_work_change_nothing_of_a_profile() -> None:
     assert work_watts(one.work, one.terms, [CPUS, GPUS])[1] == pytest.approx(400.0 * 1.25)
 
 
-@pytest.mark.parametrize(
-    ("source", "takes_s"),
-    [
-        pytest.param("annotation", 1800.0, id="on-a-reference-node"),
-        pytest.param(PAST_RUNS, 3600.0, id="as-it-took-on-these-nodes"),
-    ],
-)
-def test_a_runtime_is_that_of_the_zones_nodes(source: str, takes_s: float) -> None:
+@pytest.mark.parametrize("source", ["annotation", "past runs", "power profile", "default"])
+def test_a_runtime_is_shorter_on_faster_nodes_whatever_it_is_from(source: str) -> None:
     terms = replace(waiting().terms, runtime_from=source)
-    assert run_s(terms, GPUS.speed) == takes_s
+    assert run_s(terms, GPUS.speed) == terms.runtime_s / 2.0
+    assert run_s(terms, 0.0) == math.inf
+
+
+def test_a_run_of_a_cron_job_takes_as_long_for_the_plan_as_for_the_scheduler() -> None:
+    """The extender divides the plan's runtime by the node's speed."""
+    nightly = CronJob("team", "nightly", "c", {}, "0 0 1 1 *", "", (3600.0,) * 3)
+    owner = {"kind": "CronJob", "name": "nightly", "uid": "c", "controller": True}
+    work = work_of("run", marks(deadline="8h"), owner=owner)
+    found = judge(work, replace(rules(cron_job=nightly), slowest_speed=lambda _: 0.5), NOW_S)
+    assert isinstance(found, MayWait)
+    zone = replace(CPUS, speed=0.5)
+    slow = situation_of([zone], [[100.0] * 40])
+    [planned], _ = plan_starts([found], slow)
+    written = decision_of(planned)["runtimeSeconds"]
+    assert (written, planned.chosen.run.runtime_s) == (pytest.approx(3600.0), pytest.approx(7200.0))
+    assert found.terms.latest_start_s < NOW_S + 8 * HOUR_S - 7200.0
 
 
 SMALL = node("small", 16.0, speed=0.5)

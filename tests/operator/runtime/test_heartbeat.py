@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.errors import ApiUnavailable
 from greensched_operator.runtime.heartbeat import (
@@ -17,6 +20,7 @@ from greensched_operator.runtime.heartbeat import (
     LeaseHeartbeat,
     RightToStart,
     decode_lease,
+    speed_note,
 )
 from greensched_operator.runtime.own_lease import OwnLease
 from tests.operator.annotated_work import api_of, refused
@@ -24,6 +28,11 @@ from tests.operator.annotated_work import api_of, refused
 
 def word(renewed: str) -> bytes:
     return f'{{"spec":{{"holderIdentity":"first","renewTime":"{renewed}"}}}}'.encode()
+
+
+def noting(text: str) -> bytes:
+    note = json.dumps({"metadata": {"annotations": {labels.SLOWEST_SPEEDS: text}}})
+    return note.encode()
 
 
 def listening(clock: ManualClock, *listed: bytes) -> LeaseHeartbeat:
@@ -108,6 +117,38 @@ def test_who_lives_is_heard_before_we_have_done_listening() -> None:
     assert pulse.has_listened
 
 
+def test_who_listens_learns_how_slow_the_slowest_node_is() -> None:
+    pulse = listening(ManualClock())
+    assert pulse.slowest_speed(0.0) == 1.0, "before the first word"
+    written = speed_note(lambda gpus: 0.5 if gpus else 0.25)[labels.SLOWEST_SPEEDS]
+    pulse.upsert(decode_lease(noting(written)))
+    assert (pulse.slowest_speed(0.0), pulse.slowest_speed(8.0)) == (0.25, 0.5)
+    hear_list(pulse)
+    assert pulse.slowest_speed(0.0) == 1.0, "the Lease is gone"
+
+
+@pytest.mark.parametrize("text", ["", "slow", "[1]", "[0, 1]", "[1, -1]", "[2, 2]", "[NaN, 1]"])
+def test_speeds_that_no_leader_has_written_count_as_none(text: str) -> None:
+    pulse = listening(ManualClock(), noting(text))
+    assert (pulse.slowest_speed(0.0), pulse.slowest_speed(1.0)) == (1.0, 1.0)
+
+
+async def test_a_word_carries_the_leaders_notes_and_leaves_those_of_others() -> None:
+    bodies = list[bytes]()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        bodies.append(request.content)
+        return httpx.Response(200, content=b"{}")
+
+    async with api_of(answer) as client:
+        lease = OwnLease(client, "own", "heartbeat", "first")
+        await Heartbeat(lease, lambda: True, lambda: speed_note(lambda _: 0.5)).beat()
+        await Heartbeat(lease, lambda: True).beat()
+    leader, releaser = (json.loads(body)["metadata"] for body in bodies)
+    assert leader["annotations"] == {labels.SLOWEST_SPEEDS: "[0.5, 0.5]"}
+    assert labels.SLOWEST_SPEEDS not in releaser["annotations"], "a merge patch keeps the others"
+
+
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 2 * HEARD_WITHIN_S)), max_size=9))
 def test_nobody_is_heard_whose_word_has_not_changed_for_a_minute(
     words: list[tuple[str, float]],
@@ -128,7 +169,7 @@ async def test_a_sign_that_was_taken_shows_for_as_long_as_it_counts() -> None:
     answers = [refused(403), httpx.Response(200, content=b"{}")]
     async with api_of(lambda _: answers.pop(0)) as client:
         lease = OwnLease(client, "own", "heartbeat", "first")
-        beating = Heartbeat(lease, lambda: True, clock.monotonic)
+        beating = Heartbeat(lease, lambda: True, monotonic=clock.monotonic)
         with pytest.raises(ApiUnavailable):
             await beating.beat()
         assert not beating.is_given, "it was refused"

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core import labels
-from greensched_core.custom_resources.policy_lookup import PolicyOrigin
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
 from greensched_operator.holding.holding import margin_s
 from greensched_operator.objects.cron_jobs import read_cron_job
-from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Mode, Resolved
+from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Mode
+from greensched_operator.objects.job_power_profile import parse_job_power_profile
 from greensched_operator.objects.queue_gate import GATED_BY, KUEUE_QUEUE
 from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.webhook.admission import (
@@ -31,7 +31,7 @@ from greensched_operator.webhook.admission import (
     decide,
     read_review,
 )
-from tests.operator.annotated_work import ENFORCING, HOUR_S, NOW_S, marks, stored
+from tests.operator.annotated_work import ENFORCING, HOUR_S, NOW_S, marks, rules, stored
 
 SAYS_6H = {labels.DEADLINE: "6h"}
 
@@ -39,10 +39,8 @@ SAYS_6H = {labels.DEADLINE: "6h"}
 def around(
     policy: GreenPolicy = ENFORCING, *, is_emergency_release: bool = False
 ) -> ReviewSurroundings:
-    resolved = Resolved(policy, PolicyOrigin.BUILT_IN)
-    return ReviewSurroundings(frozenset({labels.SCHEDULER_NAME}), lambda *_: resolved,
-        lambda *_: None,
-                        is_emergency_release)  # fmt: skip
+    told = rules(policy, is_emergency_release=is_emergency_release)
+    return ReviewSurroundings(frozenset({labels.SCHEDULER_NAME}), told)
 
 
 def verdict_on(
@@ -93,6 +91,29 @@ def test_what_may_wait_is_stopped_with_its_latest_start(kind: WorkKind) -> None:
         assert made["spec"]["suspend"] is True
     else:
         assert made["spec"]["schedulingGates"] == [{"name": labels.GATE}]
+
+
+def latest_start(around_it: ReviewSurroundings, **asked: str) -> float:
+    item = arriving(marks(**asked))
+    made = patched(item, verdict_on(item, around_it))
+    return parse_timestamp(made["metadata"]["annotations"][labels.LATEST_START])
+
+
+def test_the_latest_start_is_that_on_the_slowest_node_and_by_the_profile() -> None:
+    """The releaser starts work by it, if no controller has judged the work since."""
+    hours_10 = parse_job_power_profile(
+        {"metadata": {"name": "p"}, "spec": {"work": [{"duration": "10h", "watts": 90}]}}
+    ).profile
+    slow = replace(rules(), slowest_speed=lambda _: 0.5, profile=lambda *_: hours_10)
+    surroundings = replace(around(), rules=slow)
+    spare_s = margin_s(BUILT_IN, 4 * HOUR_S, BUILT_IN.runtime_error)
+    assert latest_start(surroundings, deadline="30h", runtime="2h") == pytest.approx(
+        NOW_S + 30 * HOUR_S - 4 * HOUR_S - spare_s, abs=1.0
+    )
+    spare_s = margin_s(BUILT_IN, 20 * HOUR_S, BUILT_IN.runtime_error)
+    assert latest_start(surroundings, deadline="60h", power_profile="p") == pytest.approx(
+        NOW_S + min(60 * HOUR_S - 20 * HOUR_S - spare_s, BUILT_IN.longest_hold_s), abs=1.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -274,7 +295,7 @@ def test_a_run_whose_creator_has_a_clock_ahead_of_ours_is_held() -> None:
     three = datetime(2023, 6, 1, 3, tzinfo=UTC).timestamp()
     due = "batch.kubernetes.io/cronjob-scheduled-timestamp"
     item["metadata"]["annotations"][due] = "2023-06-01T05:00:00+02:00"
-    where = replace(around(), cron_job=lambda *_: nightly)
+    where = replace(around(), rules=rules(cron_job=nightly))
     assert decide(request_of(item), where, three - 0.05).outcome == "held"
 
 

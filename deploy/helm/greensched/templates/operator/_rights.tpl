@@ -109,7 +109,7 @@
 
 {{- define "greensched.webhook.ClusterRole" -}}
 - apiGroups: [greensched.io]
-  resources: [greenpolicies]
+  resources: [greenpolicies, jobpowerprofiles]
   verbs: [list, watch]
 - apiGroups: [batch]
   resources: [cronjobs]
