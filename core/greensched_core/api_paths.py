@@ -12,6 +12,11 @@ BOUND_AND_RUNNING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Faile
 UNBOUND = "spec.nodeName=,status.phase=Pending"
 
 
+def config_maps_path(namespace: str) -> str:
+    """Return the path of the ConfigMaps of a namespace."""
+    return f"/api/v1/namespaces/{namespace}/configmaps"
+
+
 def leases_path(namespace: str) -> str:
     """Return the path of the Leases of a namespace."""
     return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"

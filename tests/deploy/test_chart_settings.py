@@ -26,7 +26,7 @@ SET_BY_THE_CHART = {
 # The operator's: set from other values, given by the pod, or for tests alone.
 OPERATORS_SET_BY_THE_CHART = {
     *{"kubeconfig", "serviceaccount_dir", "namespace", "identity", "scheduler_names", "lease"},
-    *{"heartbeat_lease", "pod_name", "pod_namespace", "pod_uid"},
+    *{"heartbeat_lease", "budgets_config_map", "pod_name", "pod_namespace", "pod_uid"},
     *{"webhook_host", "webhook_port", "webhook_hosts", "webhook_secret", "webhook_configuration"},
     *{"ledger", "signal_files", "kueue", "kueue_gated_by"},
     *{

@@ -259,13 +259,17 @@ class Place:
         body = json.dumps({"status": to_status(forecast)}).encode()
         await self.api.patch(f"{GRID_SIGNALS_PATH}/{name}/status", body)
 
-    async def offer_node(self, zone: str, cpu_cores: float = 16.0) -> None:
-        """Create a node in a grid zone, simulated by kwok."""
+    async def offer_node(
+        self, zone: str, cpu_cores: float = 16.0, power_model: str = ""
+    ) -> tuple[str, ...]:
+        """Create a node in a grid zone, simulated by kwok, and return its name."""
         group = EqualNodes(1, f"{zone.lower()}-{uuid.uuid4().hex[:4]}", cpu_cores, 2.0**36,
-                          grid_zone=zone, extra_labels={_PLACE: self.own})  # fmt: skip
+                          grid_zone=zone, power_model=power_model,
+                          extra_labels={_PLACE: self.own})  # fmt: skip
         names = await create_nodes(self.api, [group])
         await wait_until_ready(self.api, names)
         self.nodes += names
+        return tuple(names)
 
     @asynccontextmanager
     async def releaser(self) -> AsyncIterator[Releaser]:

@@ -11,9 +11,16 @@ import msgspec
 import structlog
 from starlette.applications import Starlette
 
-from greensched_core.api_paths import BOUND_AND_RUNNING, CRON_JOBS, NODES, PODS, UNBOUND
+from greensched_core.api_paths import (
+    BOUND_AND_RUNNING,
+    CRON_JOBS,
+    NODES,
+    PODS,
+    UNBOUND,
+    config_maps_path,
+)
 from greensched_core.clock import Clock, WallClock
-from greensched_core.errors import BadInput, TaskEnded
+from greensched_core.errors import TaskEnded
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.lateness import say_when_late
 from greensched_core.objects import NodeObject
@@ -25,6 +32,7 @@ from greensched_operator.controller.controller import Controller, ControllerPace
 from greensched_operator.controller.default_policy import DefaultPolicy
 from greensched_operator.controller.handlers import JobEvents
 from greensched_operator.controller.job_watch import JobWatch
+from greensched_operator.controller.kept_budgets import KeptBudgets
 from greensched_operator.controller.outputs import Outputs
 from greensched_operator.controller.pauser import Pauser
 from greensched_operator.controller.pod_watch import GatedPods
@@ -36,7 +44,6 @@ from greensched_operator.controller.recording import Recorder
 from greensched_operator.holding.judging import HoldRules, MayWait
 from greensched_operator.kueue.kueue_controller import KueueController
 from greensched_operator.ledger.energy_service import EnergyService
-from greensched_operator.ledger.faults import LedgerUnusable
 from greensched_operator.ledger.ledger_service import LedgerService
 from greensched_operator.objects import watched
 from greensched_operator.objects.cron_jobs import CronJob, read_cron_job
@@ -44,7 +51,7 @@ from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Reso
 from greensched_operator.objects.job_power_profile import JobPowerProfile, ParsedProfile
 from greensched_operator.objects.placed_pods import PlacedPod
 from greensched_operator.objects.policy_objects import PolicyObject, profile_watch
-from greensched_operator.planning.budgets import LONGEST_PERIOD_S, Budgets
+from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.busy_cores import BusyCores
 from greensched_operator.planning.cluster_state import ClusterNodes, RunningPod, RunningPods, Zone
 from greensched_operator.planning.held_works import HeldWorks
@@ -208,19 +215,6 @@ class ControllerProcess:
             return float("-inf")  # its budget was spent when it first started
         return self.budgets.opens_s(waiting.work.namespace, waiting.policy.budget, now_s)
 
-    async def _recall_budgets(self) -> None:
-        """Count the starts of the current periods; without a ledger, budgets begin at zero."""
-        now_s = self._clock.now()
-        since_s = now_s - LONGEST_PERIOD_S
-        try:
-            self.budgets.recall(await asyncio.to_thread(self.ledger.store.released, since_s, now_s))
-        except (LedgerUnusable, BadInput) as fault:  # no ledger yet, or an invalid row
-            self.metrics.fallbacks.labels(ControllerError.BUDGETS_NOT_RECALLED).inc()
-            log.warning(
-                "budget use could not be read from the ledger; budgets start at zero",
-                reason=str(fault),
-            )
-
     def _running(self, zones: Sequence[str], pods: Sequence[RunningPod]) -> tuple[Running, ...]:
         places = {name: place for place, name in enumerate(zones)}
         placed = ((places.get(self.nodes.zone_of(pod.node) or ""), pod) for pod in pods)
@@ -237,7 +231,8 @@ class ControllerProcess:
     def _make_watches(self) -> list[Watch[Any]]:
         wall, client, clock = WallClock(), self._client, self._clock
         changed = self.controller.replan
-        configmaps = f"/api/v1/namespaces/{self._settings.namespace}/configmaps"
+        configmaps = config_maps_path(self._settings.namespace)
+        others = f"metadata.name!={self._settings.budgets_config_map}"
         return [
             policy_watch(client, self._policy_objects, self.policies, wall),
             profile_watch(client, self._profiles, wall),
@@ -248,7 +243,7 @@ class ControllerProcess:
             ),
             Watch(
                 client, configmaps, decode_config_map, BundleSink(self.when, changed), wall,
-                field_selector=f"metadata.name!={watched.EMERGENCY}",
+                field_selector=f"metadata.name!={watched.EMERGENCY},{others}",
             ),
             signal_watch(
                 client, SignalSink(self.signals, clock, changed), self._signal_controller, wall
@@ -378,8 +373,13 @@ class ControllerProcess:
 
     async def _decide(self) -> None:
         """Take turns once all watches have listed; budgets may be recalled later."""
+        settings = self._settings
+        own = OwnLease(self._client, settings.namespace, settings.budgets_config_map, "")
+        kept = KeptBudgets(self.budgets, own, self.lease.holds,
+                           lambda error: self.metrics.fallbacks.labels(error).inc())  # fmt: skip
+        await kept.recall()
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._recall_budgets())
+            group.create_task(kept.run())
             while not all(each.health.synced for each in self._own_watches):
                 await asyncio.sleep(0.05)
             await self.controller.run()

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from greensched_core.ledger_records import LedgerRecord, Loss, LossReason, What, flat, from_flat
+from greensched_core.ledger_records import LedgerRecord, Loss, LossReason, flat, from_flat
 from greensched_operator.ledger.engines import file_of, reading_engine, shown, writing_engine
 from greensched_operator.ledger.faults import LedgerUnusable, as_ledger_unusable
 from greensched_operator.ledger.migrations import FORMER_NAMES, migrate
@@ -83,22 +83,11 @@ class LedgerStore:
             file = cast(sqlite3.Connection, connection.driver_connection)
             file.executescript(f"PRAGMA incremental_vacuum({_FREED_PAGES})")
 
-    def released(self, since: float, until: float) -> list[LedgerRecord]:
-        """Return the releases from `since` to before `until`; raises as `records` does.
-
-        A ledger into which nothing was written yet has none.
-        """
-        with as_ledger_unusable(), self._reading.connect() as connection:
-            if not inspect(connection).has_table(RECORDS.name):
-                return []
-        return list(self.records(since, until, what=What.RELEASED))
-
     def records(
         self,
         since: float,
         until: float | None = None,
         namespace: str | None = None,
-        what: What | None = None,
     ) -> Iterator[LedgerRecord]:
         """Yield the records from `since` to before `until`, the oldest first.
 
@@ -109,8 +98,6 @@ class LedgerStore:
             wanted &= RECORDS.c.at < until
         if namespace is not None:
             wanted &= RECORDS.c.namespace == namespace
-        if what is not None:
-            wanted &= RECORDS.c.what == what
         page = (
             select(*self._columns()).where(wanted).order_by(RECORDS.c.at, RECORDS.c.id).limit(_PAGE)
         )

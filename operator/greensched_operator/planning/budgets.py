@@ -1,15 +1,18 @@
 """Estimated use of each namespace's budget in the current period."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from greensched_core.ledger_records import Amounts, LedgerRecord
+import msgspec
+
+from greensched_core.ledger_records import Amounts
 from greensched_core.units import JOULES_PER_KWH
 from greensched_operator.objects.green_policy import Budget
 from greensched_policies.planning.budgets import opens_s
 
 _DAY_S = 86_400.0  # every period begins with a day of UTC
 LONGEST_PERIOD_S = 31 * _DAY_S
+_DIGITS = 6  # of kWh and kg, as written
 
 
 @dataclass(slots=True)
@@ -23,21 +26,17 @@ class Budgets:
 
     def __init__(self) -> None:
         self._spent: dict[str, dict[int, _Spent]] = {}  # by namespace, then by day of UTC
+        self._limited: set[str] = set()  # namespaces that have a budget
+        self._changed: set[str] = set()  # namespaces whose use has changed since it was written
 
     def spend(self, namespace: str, at_s: float, amounts: Amounts) -> None:
         """Add the estimate of a run that has been started."""
-        days = self._spent.setdefault(namespace, {})
+        energy_kwh = (amounts.energy_j or 0.0) / JOULES_PER_KWH
+        self._add(namespace, _day(at_s), energy_kwh, (amounts.carbon_g or 0.0) / 1e3)
+        days = self._spent[namespace]
         for day in [each for each in days if each < _day(at_s - LONGEST_PERIOD_S)]:
             del days[day]
-        spent = days.setdefault(_day(at_s), _Spent())
-        spent.energy_kwh += (amounts.energy_j or 0.0) / JOULES_PER_KWH
-        spent.carbon_kg += (amounts.carbon_g or 0.0) / 1e3
-
-    def recall(self, records: Iterable[LedgerRecord]) -> None:
-        """Add the earlier starts in the ledger's records; shadow records do not count."""
-        for record in records:
-            if not record.is_shadow:
-                self.spend(record.subject.namespace, record.at, record.planned)
+        self._changed.add(namespace)
 
     def opens_s(self, namespace: str, budget: Budget | None, now_s: float) -> float:
         """Return the earliest start that a namespace's budget allows, in seconds since the epoch.
@@ -46,6 +45,7 @@ class Budgets:
         """
         if budget is None:
             return float("-inf")
+        self._limited.add(namespace)
         span = budget.period.span(now_s)
         days = self._spent.get(namespace, {})
         # A copy in one step: the planning thread calls this while starts are counted.
@@ -57,6 +57,42 @@ class Budgets:
             budget.most_kg,
             span.end,
         )
+
+    def changes(self) -> dict[str, str]:
+        """Return the use of each namespace with a budget that has changed since it was written.
+
+        As JSON, by namespace: lists of a day of UTC since the epoch, kWh, and kg.
+        """
+        return {name: self._written(name) for name in sorted(self._changed & self._limited)}
+
+    def written(self, changes: Mapping[str, str]) -> None:
+        """Take note that changes were written; what has changed again meanwhile stays changed."""
+        self._changed -= {name for name, text in changes.items() if self._written(name) == text}
+
+    def recall(self, written: Mapping[str, str]) -> list[str]:
+        """Add the use that an earlier leader wrote; return the namespaces that cannot be read."""
+        unread = []
+        for name, text in written.items():
+            try:
+                days = msgspec.json.decode(text, type=list[tuple[int, float, float]])
+            except msgspec.DecodeError:
+                unread.append(name)
+                continue
+            for each in days:
+                self._add(name, *each)
+        return unread
+
+    def _written(self, namespace: str) -> str:
+        days = sorted(self._spent[namespace].items())
+        return msgspec.json.encode(
+            [(day, round(each.energy_kwh, _DIGITS), round(each.carbon_kg, _DIGITS))
+             for day, each in days]
+        ).decode()  # fmt: skip
+
+    def _add(self, namespace: str, day: int, energy_kwh: float, carbon_kg: float) -> None:
+        spent = self._spent.setdefault(namespace, {}).setdefault(day, _Spent())
+        spent.energy_kwh += energy_kwh
+        spent.carbon_kg += carbon_kg
 
 
 def _day(at_s: float) -> int:

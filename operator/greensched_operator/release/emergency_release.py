@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import msgspec
 import structlog
 
-from greensched_core.api_paths import CONFIGURATIONS, JOBS, PODS, UNBOUND
+from greensched_core.api_paths import CONFIGURATIONS, JOBS, PODS, UNBOUND, config_maps_path
 from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
@@ -134,7 +134,7 @@ class EmergencyRelease:
 
     async def _turn_on(self) -> bool:
         settings = self._settings
-        configmaps = f"/api/v1/namespaces/{settings.namespace}/configmaps"
+        configmaps = config_maps_path(settings.namespace)
         meta = {"name": EMERGENCY, "ownerReferences": await self._owners()}
         try:
             await self._client.create(configmaps, msgspec.json.encode({"metadata": meta}))

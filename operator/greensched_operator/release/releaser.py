@@ -12,7 +12,7 @@ import msgspec
 import structlog
 
 from greensched_core import labels
-from greensched_core.api_paths import JOBS, PODS, UNBOUND
+from greensched_core.api_paths import JOBS, PODS, UNBOUND, config_maps_path
 from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
@@ -191,7 +191,7 @@ class Releaser:
         )
         self._emergency_watch = Watch(
             client,
-            f"/api/v1/namespaces/{settings.namespace}/configmaps",
+            config_maps_path(settings.namespace),
             watched.decode_emergency_config_map,
             self._emergency,
             clock,

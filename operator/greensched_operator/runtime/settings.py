@@ -48,6 +48,10 @@ class OperatorSettings(ClusterSettings):
         description="Lease in which the leader and the releasers write that they can start held "
         "work. If none has written for 60 seconds, the webhook holds nothing.",
     )
+    budgets_config_map: str = Field(
+        default="greensched-budgets",
+        description="ConfigMap in which the leader keeps the use of budgets for the next one.",
+    )
     lease_duration_s: Positive = Field(
         default=15.0,
         description="Seconds without a renewal by the leader after which another replica may lead; "

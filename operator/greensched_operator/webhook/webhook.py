@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from greensched_core.api_paths import CONFIGURATIONS, CRON_JOBS, leases_path
+from greensched_core.api_paths import CONFIGURATIONS, CRON_JOBS, config_maps_path, leases_path
 from greensched_core.clock import Clock, WallClock
 from greensched_core.custom_resources.policy_lookup import GREEN_POLICIES_PATH
 from greensched_core.kubernetes_api import ApiClient
@@ -100,7 +100,7 @@ class WebhookProcess:
             profile_watch(client, self.profiles, wall),
             Watch(
                 client,
-                f"/api/v1/namespaces/{settings.namespace}/configmaps",
+                config_maps_path(settings.namespace),
                 watched.decode_emergency_config_map,
                 self.emergency,
                 wall,

@@ -43,7 +43,8 @@ class ControllerError(StrEnum):
     PLANNING_FAILED = "planning-failed"  # the plan of before counts
     PAUSING_FAILED = "pausing-failed"  # running work goes on
     PLACEMENT_NOT_RECORDED = "placement-not-recorded"
-    BUDGETS_NOT_RECALLED = "budgets-not-recalled"  # they begin at zero
+    BUDGETS_NOT_RECALLED = "budgets-not-recalled"  # they begin at zero until it succeeds
+    BUDGETS_NOT_KEPT = "budgets-not-kept"  # after a failover they begin at an earlier use
 
 
 class ControllerMetrics:

@@ -38,10 +38,11 @@ async def planned(place: Place, path: str) -> bool:
 
 
 async def released_is_told(place: Place, store: LedgerStore) -> bool:
-    records = store.records(0.0, None, place.namespace, What.RELEASED)
+    records = store.records(0.0, None, place.namespace)
     events = await place.get(f"/api/v1/namespaces/{place.namespace}/events")
     notes = [each["message"] for each in events["items"] if each["reason"] == "Released"]
-    is_recorded = [each.reason for each in records] == ["run-now"]
+    starts = [each.reason for each in records if each.what is What.RELEASED]
+    is_recorded = starts == ["run-now"]
     return is_recorded and notes == ["run-now: started by greensched release"]
 
 

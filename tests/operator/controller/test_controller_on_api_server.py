@@ -230,6 +230,20 @@ async def test_what_is_above_the_budget_of_its_namespace_waits(place: Place) -> 
     assert "budget" in said(held)[labels.HOLD_REASON]
 
 
+async def test_the_next_leader_knows_what_was_spent_before_it(place: Place) -> None:
+    await place.green_policy(mode="enforce", budget={"period": "Month", "energyKwh": 0.000001})
+    await place.offer_node("ZZ-NEXT")
+    await place.publish("ZZ-NEXT", [400.0] * 24)
+    async with place.webhook():
+        async with place.controller():
+            await place.create_job("first", deadline="6h", runtime="1h")
+            await place.until(lambda: place.started(f"{place.jobs}/first"), "the first runs")
+        async with place.controller(identity="second"):
+            await place.create_job("second", deadline="6h", runtime="1h")
+            held = await place.until(lambda: planned(place, f"{place.jobs}/second"), "it is held")
+    assert "budget" in said(held)[labels.HOLD_REASON]
+
+
 async def test_the_ledger_gets_starts_and_where_pods_went(place: Place) -> None:
     await place.green_policy(mode="enforce")
     await place.offer_node("ZZ-LEDGER")

@@ -36,15 +36,6 @@ def test_what_is_written_is_read(store: LedgerStore, make_record: MakeRecord) ->
     assert list(store.records(0.0)) == written
 
 
-def test_what_was_started_is_read_without_the_rest(
-    store: LedgerStore, make_record: MakeRecord
-) -> None:
-    kinds = (What.HELD, What.RELEASED, What.PLANNED, What.RELEASED, What.RELEASED)
-    written = [make_record(number, what) for number, what in enumerate(kinds)]
-    store.write(written)
-    assert store.released(1_000.0, 1_004.0) == [written[1], written[3]]
-
-
 def test_writing_twice_keeps_one_record_as_it_was_first_written(
     store: LedgerStore, make_record: MakeRecord
 ) -> None:
@@ -253,11 +244,10 @@ def test_reading_makes_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_ledger_that_was_only_made_has_no_releases(tmp_path: Path) -> None:
+def test_a_ledger_that_was_only_made_has_no_records(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     sqlite3.connect(path).close()
     store = LedgerStore(str(path))
-    assert store.released(0.0, 1e12) == []
     with pytest.raises(LedgerUnusable, match="no such table"):
         list(store.records(0.0))
 

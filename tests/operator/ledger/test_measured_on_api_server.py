@@ -79,8 +79,9 @@ async def test_a_pods_end_is_completed_by_what_it_took(place: Place, tmp_path: P
     kepler, store = Kepler(), LedgerStore(place.settings.ledger)
 
     async def ended() -> LedgerRecord | None:
-        found = store.records(0.0, None, place.namespace, What.ENDED)
-        return next((each for each in found if each.measured.energy_j is not None), None)
+        found = store.records(0.0, None, place.namespace)
+        ends = (each for each in found if each.what is What.ENDED)
+        return next((each for each in ends if each.measured.energy_j is not None), None)
 
     with Exporter({"kepler": kepler.page}) as exporter, Prometheus(exporter, tmp_path) as server:
         settings = {"prometheus_url": server.url, "measure_after_s": 2.0}

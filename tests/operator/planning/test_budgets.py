@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_core.ledger_records import Amounts, LedgerRecord, Subject, What
+from greensched_core.ledger_records import Amounts
 from greensched_operator.objects.green_policy import Budget, BudgetPeriod
 from greensched_operator.planning.budgets import Budgets
 
@@ -13,16 +13,6 @@ DAY_S = 86_400.0
 MIDNIGHT = datetime.fromisoformat("2026-11-22T00:00:00+00:00").timestamp()
 KWH = 3.6e6
 OPEN = float("-inf")
-
-
-def record(what: What, at: float, *, is_shadow: bool = False) -> LedgerRecord:
-    return LedgerRecord(
-        what=what,
-        at=at,
-        subject=Subject(kind="Job", namespace="team", name="train", uid=str(at)),
-        is_shadow=is_shadow,
-        planned=Amounts(energy_j=10 * KWH, carbon_g=3_000.0),
-    )
 
 
 @pytest.mark.parametrize(
@@ -80,13 +70,38 @@ def test_what_the_starts_of_a_period_took_is_summed_up(
     assert budgets.opens_s("team", Budget(period, carbon_kg=taken_kg + 0.5), NOON) == OPEN
 
 
-def test_after_a_restart_the_ledger_tells_what_was_started() -> None:
+def test_the_next_leader_goes_on_with_what_was_written() -> None:
+    first, day = Budgets(), Budget(BudgetPeriod.DAY, energy_kwh=10.0)
+    first.spend("team", NOON, Amounts(energy_j=9 * KWH, carbon_g=3_000.0))
+    first.spend("team", NOON - DAY_S, Amounts(energy_j=50 * KWH))
+    first.opens_s("team", day, NOON)
+    second = Budgets()
+    second.spend("team", NOON, Amounts(energy_j=KWH))  # before it could read
+    assert second.recall(first.changes()) == []
+    assert second.opens_s("team", day, NOON) == MIDNIGHT
+    assert second.opens_s("team", Budget(BudgetPeriod.DAY, energy_kwh=10.1), NOON) == OPEN
+    assert second.opens_s("team", Budget(BudgetPeriod.DAY, carbon_kg=3.0), NOON) == MIDNIGHT
+
+
+def test_only_namespaces_with_a_budget_are_written_and_each_change_once() -> None:
+    budgets, day = Budgets(), Budget(BudgetPeriod.DAY, energy_kwh=10.0)
+    for namespace in ("team", "others"):
+        budgets.spend(namespace, NOON, Amounts(energy_j=KWH, carbon_g=500.0))
+    assert budgets.changes() == {}
+    budgets.opens_s("team", day, NOON)
+    changes = budgets.changes()
+    assert changes == {"team": f"[[{int(NOON // DAY_S)},1.0,0.5]]"}
+    budgets.spend("team", NOON, Amounts(energy_j=KWH))
+    budgets.written(changes)
+    assert budgets.changes().keys() == {"team"}, "it changed while it was written"
+    budgets.written(budgets.changes())
+    assert budgets.changes() == {}
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[[1, 2]]", '[["a", 1, 2]]', "[[1, null, 2]]"])
+def test_a_use_that_cannot_be_read_is_named_and_the_others_count(text: str) -> None:
     budgets = Budgets()
-    budgets.recall(
-        [
-            record(What.RELEASED, NOON - 7200.0),
-            record(What.RELEASED, NOON - 3600.0, is_shadow=True),
-        ]
-    )
+    today = f"[[{int(NOON // DAY_S)}, 10, 0]]"
+    assert budgets.recall({"odd": text, "team": today}) == ["odd"]
     assert budgets.opens_s("team", Budget(BudgetPeriod.DAY, energy_kwh=10.0), NOON) == MIDNIGHT
-    assert budgets.opens_s("team", Budget(BudgetPeriod.DAY, energy_kwh=10.1), NOON) == OPEN
+    assert budgets.opens_s("odd", Budget(BudgetPeriod.DAY, energy_kwh=10.0), NOON) == OPEN

@@ -94,7 +94,8 @@ def test_what_may_wait_is_stopped_with_its_latest_start(kind: WorkKind) -> None:
 
 
 def latest_start(around_it: ReviewSurroundings, **asked: str) -> float:
-    item = arriving(marks(**asked))
+    said = {f"{labels.GROUP}/{name.replace('_', '-')}": text for name, text in asked.items()}
+    item = arriving(said)
     made = patched(item, verdict_on(item, around_it))
     return parse_timestamp(made["metadata"]["annotations"][labels.LATEST_START])
 

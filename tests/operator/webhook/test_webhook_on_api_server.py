@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -37,6 +38,30 @@ async def test_a_job_with_a_deadline_arrives_suspended_with_its_latest_start(pla
     latest_s = parse_timestamp(said(made)[labels.LATEST_START])
     spare_s = margin_s(BUILT_IN, 3600.0, BUILT_IN.runtime_error)
     assert latest_s == pytest.approx(before_s + 5 * 3600 - spare_s, abs=5.0)
+
+
+async def test_the_latest_start_is_that_on_the_slowest_node_before_the_controller_looks(
+    place: Place,
+) -> None:
+    """The leader notes the speed of the slowest node in its heartbeat; the webhook sees none."""
+    await place.green_policy(mode="enforce")
+    [slow] = await place.offer_node("ZZ-SLOW", power_model="hp-ml110-g4")
+    before_s = time.time()
+    async with place.webhook() as webhook:
+        async with place.controller():
+            slowed = partial(_is_slow, webhook)
+            await place.until(slowed, f"the webhook knows that {slow} is slow")
+        made = await place.create_job("train", deadline="12h", runtime="1h")
+    latest_s = parse_timestamp(said(made)[labels.LATEST_START])
+    speed = webhook.surroundings().rules.slowest_speed(0.0)
+    longest_s = 3600.0 / speed
+    spare_s = margin_s(BUILT_IN, longest_s, BUILT_IN.runtime_error)
+    assert 0.0 < speed < 0.7
+    assert latest_s == pytest.approx(before_s + 12 * 3600 - longest_s - spare_s, abs=60.0)
+
+
+async def _is_slow(webhook: WebhookProcess) -> bool:
+    return webhook.surroundings().rules.slowest_speed(0.0) < 1.0
 
 
 async def test_a_pod_with_a_delay_arrives_behind_our_gate(place: Place) -> None:

@@ -2,6 +2,7 @@
 {{- define "greensched.webhookName" -}}{{ include "greensched.fullname" . }}-webhook{{- end -}}
 {{- define "greensched.releaserName" -}}{{ include "greensched.fullname" . }}-releaser{{- end -}}
 {{- define "greensched.heartbeatName" -}}{{ include "greensched.fullname" . }}-heartbeat{{- end -}}
+{{- define "greensched.budgetsName" -}}{{ include "greensched.fullname" . }}-budgets{{- end -}}
 {{- define "greensched.emergencyReleaseName" -}}{{ include "greensched.fullname" . }}-emergency-release{{- end -}}
 {{- /* The name of what the operator's processes share, and of the Lease that elects the leader. */}}
 {{- define "greensched.operatorName" -}}{{ include "greensched.fullname" . }}-operator{{- end -}}

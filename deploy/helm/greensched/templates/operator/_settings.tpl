@@ -11,6 +11,7 @@ The settings of grid, money and nodes are given once, in extender.settings, for 
 {{ $prefix }}HEALTH_PORT: {{ .Values.operator.healthPort | quote }}
 {{ $prefix }}LEASE: {{ include "greensched.operatorName" . | quote }}
 {{ $prefix }}HEARTBEAT_LEASE: {{ include "greensched.heartbeatName" . | quote }}
+{{ $prefix }}BUDGETS_CONFIG_MAP: {{ include "greensched.budgetsName" . | quote }}
 {{ $prefix }}WEBHOOK_PORT: {{ .Values.operator.webhook.port | quote }}
 {{ $prefix }}WEBHOOK_HOSTS: {{ include "greensched.webhookHosts" . | quote }}
 {{ $prefix }}WEBHOOK_SECRET: {{ include "greensched.webhookName" . | quote }}
