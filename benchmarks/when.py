@@ -9,6 +9,7 @@ import argparse
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,14 +74,17 @@ def main() -> None:
     parser.add_argument("--scenarios", nargs="*", help="only these, such as one-solar-grid pai-0.8")
     parser.add_argument("--rules", nargs="*", help=f"only these, beside {THRESHOLD}")
     parser.add_argument("--seeds", type=int)
-    parser.set_defaults(rules=WHEN_NAMES, seeds=_SEEDS)
+    parser.add_argument(
+        "--policy", type=Path, help="a file of another GreenPolicy than the default"
+    )
+    parser.set_defaults(rules=WHEN_NAMES, seeds=_SEEDS, policy=DEFAULT_POLICY)
     given = parse(parser, _SMALLEST)
     warnings.simplefilter("ignore")
     os.environ.setdefault("GREENSCHED_DATA", str(DATA))
     named = [GREEN_POLICY, BASELINE, *dict.fromkeys((THRESHOLD, *given.rules))]
     policies = [policy_named(each) for each in named]
     found: dict[str, dict[str, Any]] = {}
-    for name, case in cases(given.scenarios):
+    for name, case in cases(given.scenarios, given.policy.resolve()):
         found[name] = _row(case, results_of(name, case.scenario, policies, given.seeds))
         _print(name, found[name])
     figures: dict[str, Any] = {"machine": machine(), "seeds": given.seeds, "scenarios": found}
@@ -92,9 +96,11 @@ def main() -> None:
     write_json(result_file("when", given), figures)
 
 
-def cases(only: Sequence[str] | None = None) -> Iterator[tuple[str, Case]]:
+def cases(
+    only: Sequence[str] | None = None, policy: Path = DEFAULT_POLICY
+) -> Iterator[tuple[str, Case]]:
     """Yield the scenarios of the gallery and the traces, or those of these names."""
-    documents = dict(_documents())
+    documents = dict(_documents(policy))
     if unknown := sorted({*(only or ())} - documents.keys()):
         known = ", ".join(documents)
         raise SystemExit(f"there is no scenario {', '.join(unknown)}; known: {known}")
@@ -104,14 +110,14 @@ def cases(only: Sequence[str] | None = None) -> Iterator[tuple[str, Case]]:
             yield name, Case(parse_scenario(content, GALLERY, os.environ), load)
 
 
-def _documents() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the content of each scenario, with the default policy and its errors."""
+def _documents(policy: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the content of each scenario, with the policy and errors of estimates."""
     for file in sorted(GALLERY.glob("*.yaml")):
         if file.stem != ON_REAL_GRIDS:
-            yield file.stem, _with_errors(read_document(file).content)
+            yield file.stem, _with_errors(read_document(file).content, policy)
     for name, trace in TRACES.items():
         for load in LOADS:
-            yield f"{name}-{load:g}", _with_errors(_on_real_grids(trace, load))
+            yield f"{name}-{load:g}", _with_errors(_on_real_grids(trace, load), policy)
 
 
 def _on_real_grids(trace: RealTrace, load: float) -> dict[str, Any]:
@@ -143,8 +149,8 @@ def _real_grid(zone: str) -> dict[str, Any]:
     }
 
 
-def _with_errors(content: dict[str, Any]) -> dict[str, Any]:
-    content["green_policy"] = str(DEFAULT_POLICY)
+def _with_errors(content: dict[str, Any], policy: Path) -> dict[str, Any]:
+    content["green_policy"] = str(policy)
     content["workload"]["estimate_error"] = _ESTIMATE_ERROR
     for grid in content["grids"].values():
         grid["forecast_error"] = _FORECAST_ERROR
