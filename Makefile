@@ -52,6 +52,7 @@ $(DEPENDENCIES): requirements/dev.txt
 $(READY): pyproject.toml $(DEPENDENCIES)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --no-deps --no-build-isolation -e .
 	@touch $@
+	@echo "setup: done; 'source .venv/bin/activate' puts greensched on the PATH"
 
 .PHONY: check
 check: setup ## Format, lint, types, import layers, house rules: before every commit

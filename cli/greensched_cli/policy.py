@@ -12,6 +12,7 @@ import typer
 from greensched_cli.extras import needs
 from greensched_cli.output import AsOutput, Output, print_document
 from greensched_cli.whole_summaries import WholeSummaries
+from greensched_core.errors import BadInput
 
 if TYPE_CHECKING:  # the policies need numpy
     from greensched_policies.learned.runners import HeadRun
@@ -50,6 +51,11 @@ def check(folder: Folder = None, output: AsOutput = Output.TABLE) -> None:
     from greensched_policies.learned.heads import HEADS
 
     folder = folder or SHIPPED_PRIOR
+    if folder.is_file():
+        raise BadInput(
+            f"{folder} is a file; this checks a bundle's folder. `kubectl apply --dry-run=server` "
+            "checks a GreenPolicy, and `greensched scenario check` a scenario that names one"
+        )
     bundle = load_bundle(folder, needs=())
     if output != Output.TABLE:
         heads = {

@@ -28,6 +28,16 @@ def test_a_spoilt_bundle_is_refused_with_the_reason(greensched: Run, tmp_path: P
     assert "sha256" in done.stderr and "Traceback" not in done.stderr
 
 
+def test_a_green_policy_is_no_bundle_and_the_message_says_what_checks_it(
+    greensched: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "policy.yaml").write_text("kind: GreenPolicy\n")
+    done = greensched("policy", "check", str(tmp_path / "policy.yaml"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "is a file; this checks a bundle's folder" in done.stderr
+    assert "greensched scenario check" in done.stderr
+
+
 def test_show_says_that_the_shipped_bundle_was_not_trained(greensched: Run) -> None:
     done = greensched("policy", "show")
     assert done.returncode == 0, done.stderr

@@ -21,7 +21,11 @@ from greensched_simulator.reports.report import write_run_report
 from greensched_simulator.results.billed_time import how_long_billed
 from greensched_simulator.results.cells import ResultRow
 from greensched_simulator.results.comparison import Results, Round, compare
-from greensched_simulator.results.completion_tables import completion_rows, decision_lines
+from greensched_simulator.results.completion_tables import (
+    completion_rows,
+    decision_lines,
+    how_completed,
+)
 from greensched_simulator.results.optional_metrics import supply_rows
 from greensched_simulator.results.run_folder import FinishedRun, RecordedRun, RunFolder
 from greensched_simulator.results.tables import (
@@ -160,6 +164,7 @@ def _print_results(console: Console, finished: FinishedRun) -> None:
         print_table(console, title, rows)
     console.print()
     if results.baseline is not None:
+        console.print(f"Completion times and shares: {how_completed(results)}")
         console.print(how_compared(results))
         console.print(how_long_billed(results))
         for loss in losses(results):

@@ -209,6 +209,7 @@ def _shown(raw: object) -> str:
 
 
 _seconds = lru_cache(maxsize=1024)(parse_duration)  # objects arrive again with the same durations
+_LONGEST_DURATION = 32  # characters
 _IS_DURATION = SchemaRule(
     "self.matches('^([0-9]+([.][0-9]+)?(ms|d|h|m|s))+$')",
     "this is not a duration; write a number with a unit of d, h, m, s or ms, such as 90s, 1h30m "
@@ -222,17 +223,23 @@ def duration(above_zero: str = "") -> FieldKind[float]:
     def read(raw: object, where: str) -> float:
         if isinstance(raw, int | float) and not isinstance(raw, bool):
             raise BadInput(f"{where}: {_shown(raw)} has no unit; write for example 90s, 6h or 7d")
+        given = plain(str, raw, where)
         try:
-            seconds = _seconds(plain(str, raw, where))
+            seconds = _seconds(given)
         except BadDuration as fault:
             raise BadInput(f"{where}: {fault}") from None
+        if given != given.strip():
+            raise BadInput(f"{where}: {quoted(given)} has blanks around it; leave them out")
+        _check_length(given, _LONGEST_DURATION, where)
         if above_zero and seconds <= 0:
             raise BadInput(f"{where}: must be above zero")
         return seconds
 
     longer = (SchemaRule("self.matches('[1-9]')", above_zero),) if above_zero else ()
     unit = "duration above 0" if above_zero else "duration"
-    return FieldKind(read, {"type": "string", "maxLength": 32}, unit, (_IS_DURATION, *longer))
+    return FieldKind(
+        read, {"type": "string", "maxLength": _LONGEST_DURATION}, unit, (_IS_DURATION, *longer)
+    )
 
 
 def number(
@@ -268,8 +275,18 @@ def flag() -> FieldKind[bool]:
 
 def text(longest: int, unit: str, *rules: SchemaRule) -> FieldKind[str]:
     """Return the kind of texts with at most `longest` characters."""
-    schema = {"type": "string", "maxLength": longest}
-    return FieldKind(lambda raw, where: plain(str, raw, where), schema, unit, rules)
+
+    def read(raw: object, where: str) -> str:
+        given = plain(str, raw, where)
+        _check_length(given, longest, where)
+        return given
+
+    return FieldKind(read, {"type": "string", "maxLength": longest}, unit, rules)
+
+
+def _check_length(given: str, longest: int, where: str) -> None:
+    if len(given) > longest:
+        raise BadInput(f"{where}: {quoted(given)} has more than {longest} characters")
 
 
 def word(words: type[Word]) -> FieldKind[Word]:
@@ -317,8 +334,10 @@ def many(
     item = each.read
 
     def read(raw: object, where: str) -> Value:
-        found = [item(one, f"{where}[{at}]") for at, one in enumerate(plain(list, raw, where))]
-        return finish(tuple(found), where)
+        given = plain(list, raw, where)
+        if len(given) > most:
+            raise BadInput(f"{where}: {len(given)} are more than {most}")
+        return finish(tuple(item(one, f"{where}[{at}]") for at, one in enumerate(given)), where)
 
     schema = {"type": "array", "maxItems": most, "x-kubernetes-list-type": list_type}
     return FieldKind(read, schema, unit, rules, each=each)

@@ -13,7 +13,8 @@ POLICY_COLOURS = (
 )  # fmt: skip
 OTHERS_COLOUR = "#c3cad3"  # of policies that a plot does not distinguish
 STROKES = ("solid", "dashed", "dotted")  # names in CSS and Matplotlib
-ZONE_COLOURS = ("#e3a008", "#2b7bba", "#5b4636", "#8e44ad", "#16a085", "#c0392b")
+# None is a policy's: a plot of power has lines of both.
+ZONE_COLOURS = ("#b45309", "#0ea5e9", "#5b4636", "#c026d3", "#0d9488", "#be123c")
 _LONGEST_LINE = 24  # characters
 FRONT_COLOUR = "#9aa5b1"
 # Green and red repeat the position left and right of zero, which alone distinguishes them.

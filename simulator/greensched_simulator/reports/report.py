@@ -30,7 +30,11 @@ from greensched_simulator.reports.views import SHOWN_PCT, Views, drawn_first, vi
 from greensched_simulator.results.billed_time import how_long_billed
 from greensched_simulator.results.cells import ResultRow
 from greensched_simulator.results.comparison import Results
-from greensched_simulator.results.completion_tables import completion_rows, decision_lines
+from greensched_simulator.results.completion_tables import (
+    completion_rows,
+    decision_lines,
+    how_completed,
+)
 from greensched_simulator.results.optional_metrics import supply_rows
 from greensched_simulator.results.run_folder import FinishedRun
 from greensched_simulator.results.tables import (
@@ -165,11 +169,8 @@ def _of_all(results: Results, currency: str) -> Iterator[str]:
     )
     yield section(
         "Completion times, and how full the cluster was",
-        paragraph(
-            "Means over seeds. Shares are those that running work requests of all nodes, over the "
-            "billed time."
-        ),
-        table(completion_rows(results)),
+        paragraph(how_completed(results)),
+        table(completion_rows(results), "figures many"),
     )
     yield section("Energy, cost and carbon", table(taken_rows(results, currency)))
     supply = supply_rows(results)

@@ -45,7 +45,7 @@ def short(value: float) -> str:
 
 def count(value: float) -> str:
     """Return a count, or a mean of counts, which need not be whole."""
-    is_whole = float(value).is_integer() or abs(value) >= 1000
+    is_whole = float(value).is_integer() or abs(value) >= 100_000
     return f"{value:,.0f}" if is_whole else f"{value:,.1f}"
 
 

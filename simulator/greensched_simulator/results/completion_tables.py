@@ -33,6 +33,21 @@ def decision_lines(results: Results, policy: Policy) -> Iterator[ResultRow]:
         yield "a decision, µs", amount(results.decision_s[policy] * _MICROSECONDS)
 
 
+def how_completed(results: Results) -> str:
+    """Return what the figures of `completion_rows` are."""
+    texts = ["Means over seeds."]
+    every = (outcome for own in results.outcomes.values() for outcome in own)
+    if any(outcome.jobs_never_ran for outcome in every):
+        texts.append("Jobs that never ran count as started when the billed time ends.")
+    texts.append("Shares are those that running work requests of all nodes, over the billed time.")
+    if results.decision_s:
+        texts.append(
+            "A decision is the engine's time for all that it did, divided by its decisions; it "
+            "differs from run to run."
+        )
+    return " ".join(texts)
+
+
 def completion_rows(results: Results) -> list[ResultRow]:
     """Return a head and a line for each policy; means over seeds.
 

@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 from itertools import chain
 
+import numpy as np
+
 from greensched_core.units import SECONDS_PER_HOUR
+from greensched_simulator.policy import GREEN_POLICY, OPERATORS_PAUSE, USUAL_PAUSE
 from greensched_simulator.results.comparison import Round
 from greensched_simulator.runs.charges import REJECTION_FACTOR
 from greensched_simulator.runs.service_latency import served
@@ -11,7 +14,7 @@ from greensched_simulator.runs.service_latency import served
 
 def notes_of_first(done: Round) -> Iterator[str]:
     """Return the notes that are written for the first seed only: every seed has much the same."""
-    return chain(_left_undone(done), _missed_objectives(done))
+    return chain(_left_undone(done), _missed_objectives(done), _runs_through(done))
 
 
 def _left_undone(done: Round) -> Iterator[str]:
@@ -20,6 +23,18 @@ def _left_undone(done: Round) -> Iterator[str]:
             left = f"{policy.label}: {outcome.jobs_never_ran:,} of {outcome.jobs:,} jobs never ran"
             charged = f"{REJECTION_FACTOR:g} times the most that these could take"
             yield f"{left}; its totals are charged {charged}" if outcome.is_billed else left
+
+
+def _runs_through(done: Round) -> Iterator[str]:
+    """Yield a note if the GreenPolicy runs without the pauses that an operator would make."""
+    if not np.isfinite(done.world.jobs.save_every_s).any():
+        return
+    for policy in done.policies:
+        if policy.when == GREEN_POLICY and policy.pause == USUAL_PAUSE:
+            yield (
+                f"{policy.label} pauses no job; on a cluster, Jobs that can be suspended are "
+                f"paused: {policy.label}+{OPERATORS_PAUSE}"
+            )
 
 
 def without_bill(done: Round) -> Iterator[str]:

@@ -179,7 +179,9 @@ def change_rows(results: Results) -> list[ResultRow]:
     for policy in results.policies:
         lost = (_lost_cell(results, policy, figure) for _, figure in losses)
         if policy == results.baseline:
-            rows.append((policy.label, *lost, *("baseline" for _ in compared)))
+            is_billed = all(outcome.is_billed for outcome in results.outcomes[policy])
+            told = "baseline" if is_billed else "no bill"
+            rows.append((policy.label, *lost, *(told for _ in compared)))
             continue
         changes = (changed_cell(figure, results, policy) for _, figure in compared)
         rows.append((policy.label, *lost, *changes))

@@ -1,5 +1,6 @@
 """The GreenPolicy that a scenario names: the manifest that users apply to a cluster."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -7,7 +8,7 @@ from typing import Any, NamedTuple
 from greensched_core import labels
 from greensched_core.custom_resources.fields import all_faults, fields_of
 from greensched_core.errors import BadInput
-from greensched_core.quoting import near
+from greensched_core.quoting import near, quoted
 from greensched_operator.objects.green_policy import GreenPolicy, Mode, parse
 from greensched_policies.learned.model_fields import ONNX
 from greensched_policies.library.nets import CandidateNet
@@ -16,6 +17,15 @@ from greensched_simulator.scenario.file import Document, FaultsByPlace, FieldPla
 KIND = "GreenPolicy"
 _API_VERSION = f"{labels.GROUP}/{labels.VERSION}"
 _PARTS = ("apiVersion", "kind", "metadata", "spec", "status")
+# Of ObjectMeta (kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta).
+_METADATA = (
+    *("name", "generateName", "namespace", "labels", "annotations", "finalizers"),
+    *("managedFields", "ownerReferences", "creationTimestamp", "deletionGracePeriodSeconds"),
+    *("deletionTimestamp", "generation", "resourceVersion", "selfLink", "uid"),
+)
+# A DNS subdomain (kubernetes.io/docs/concepts/overview/working-with-objects/names).
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LONGEST_NAME = 253
 
 
 class PolicyFromFile(NamedTuple):
@@ -34,20 +44,27 @@ def read_policy_file(path: Path) -> PolicyFromFile:
     for what the simulator cannot do.
     """
     documents = read_documents(path)
-    found = [each for each in documents if each.content.get("kind") == KIND]
-    if len(found) != 1:
-        raise BadInput(f"{path} holds {len(found)} objects of kind {KIND}; it must hold one")
-    (document,) = found
+    policies = [each for each in documents if each.content.get("kind") == KIND]
+    if len(policies) != 1:
+        raise BadInput(f"{path} holds {len(policies)} objects of kind {KIND}; it must hold one")
+    (document,) = policies
     if faults := list(_faults(document)):
-        raise BadInput(f"{path}: {'; '.join(_with_line(document, *each) for each in faults)}")
+        raise BadInput(_told(path, [_with_line(document, *each) for each in faults]))
     policy = parse(document.content)
     has_mode = (document.content.get("spec") or {}).get("mode") is not None
     if refused := policy.faults or tuple(_not_simulated(policy, has_mode)):
-        raise BadInput(f"{path}: {'; '.join(refused)}")
+        raise BadInput(_told(path, refused))
+    others = [each.content for each in documents if each is not document]
     try:
-        return _with_net(policy, [each.content for each in documents])
+        found = _with_net(policy, others)
     except BadInput as fault:
         raise BadInput(f"{path}: {fault}") from None
+    return found._replace(notes=(*found.notes, *_notes_on_others(path, policy, others)))
+
+
+def _told(path: Path, faults: Sequence[str]) -> str:
+    """Return the faults of a file, each on a line of its own if there are several."""
+    return f"{path}: {faults[0]}" if len(faults) == 1 else "\n  ".join([f"{path}:", *faults])
 
 
 def _faults(document: Document) -> FaultsByPlace:
@@ -60,15 +77,28 @@ def _faults(document: Document) -> FaultsByPlace:
             yield (name,), f"{name}: an object has no such part{near(name, _PARTS)}"
     if whole.get("apiVersion") != _API_VERSION:
         yield ("apiVersion",), f"apiVersion is {whole.get('apiVersion')}; write {_API_VERSION}"
-    if not _name_of(whole):
-        yield ("metadata",), "metadata.name is missing"
+    yield from _faults_of_metadata(whole.get("metadata"))
     spec = whole.get("spec")
     yield from all_faults(fields_of(GreenPolicy), {} if spec is None else spec, ("spec",))
 
 
-def _name_of(whole: Mapping[str, Any]) -> object:
-    metadata = whole.get("metadata")
-    return metadata.get("name") if isinstance(metadata, Mapping) else None
+def _faults_of_metadata(metadata: object) -> FaultsByPlace:
+    if not isinstance(metadata, Mapping) or metadata.get("name") in (None, ""):
+        yield ("metadata",), "metadata.name is missing"
+        return
+    name = metadata["name"]
+    if not isinstance(name, str):
+        yield ("metadata", "name"), f"metadata.name: {name} is not text; write it in quotes"
+    elif len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
+        yield (
+            ("metadata", "name"),
+            f"metadata.name: {quoted(name)} is no name of an object: lower-case letters, digits, "
+            "- and ., such as default",
+        )
+    for each in metadata:
+        if each not in _METADATA:
+            place = ("metadata", str(each))
+            yield place, f"metadata.{each}: there is no such field{near(str(each), _METADATA)}"
 
 
 def _with_line(document: Document, place: FieldPlace, message: str) -> str:
@@ -86,6 +116,14 @@ def _not_simulated(policy: GreenPolicy, has_mode: bool) -> Iterator[str]:
         )
     if policy.bundle_config_map is not None and policy.when_policy != ONNX:
         yield f"spec.bundle is read only with whenPolicy: {ONNX}"
+
+
+def _notes_on_others(path: Path, policy: GreenPolicy, others: Sequence[Any]) -> Iterator[str]:
+    """Yield a note on the objects beside the policy and its bundle: they change nothing."""
+    bundle = "ConfigMap", policy.bundle_config_map
+    named = [(str(each.get("kind")), (each.get("metadata") or {}).get("name")) for each in others]
+    if unused := [f"{kind} {name}" for kind, name in named if (kind, name) != bundle]:
+        yield f"{path.name}: of no effect on the simulation: {', '.join(unused)}"
 
 
 def _with_net(policy: GreenPolicy, objects: Sequence[Any]) -> PolicyFromFile:

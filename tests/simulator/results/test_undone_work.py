@@ -17,6 +17,7 @@ from greensched_simulator.results.comparison import (
     difference,
     does_less,
 )
+from greensched_simulator.results.completion_tables import how_completed
 from greensched_simulator.results.levers import with_combinations
 from greensched_simulator.results.tables import change_rows, lever_rows, losses
 from greensched_simulator.runs.outcome import Outcome
@@ -147,3 +148,10 @@ def test_no_lever_is_better_if_any_combination_leaves_work_undone() -> None:
 
     assert marked(None) == {"", "better"}
     assert marked(policies[2]) == {""}
+
+
+def test_the_completion_times_say_what_counts_for_jobs_that_never_ran(dropped: Results) -> None:
+    alone = dropped._replace(policies=(NOW,), outcomes={NOW: dropped.outcomes[NOW]})
+    told = "Jobs that never ran count as started when the billed time ends."
+    assert told in how_completed(dropped)
+    assert told not in how_completed(alone)

@@ -15,7 +15,7 @@ from greensched_core.errors import BadInput
 from greensched_simulator.policy import policies_named
 from greensched_simulator.reports.report import write_run_report
 from greensched_simulator.results.cells import Cell, ResultRow
-from greensched_simulator.results.comparison import CARBON, compare, difference
+from greensched_simulator.results.comparison import CARBON, Results, compare, difference
 from greensched_simulator.results.run_folder import FinishedRun, RecordedRun, RunFolder, read_run
 from greensched_simulator.results.tables import change_rows, done_rows, taken_rows
 from greensched_simulator.runs.billing_together import outcomes_together
@@ -107,6 +107,9 @@ def test_with_the_baseline_without_a_bill_the_others_still_have_theirs(scenario_
         load_scenario(scenario_file), (LATE, NOW), (1, 2), lambda policy, seed: None
     )
     assert [outcome.is_billed for outcome in done.outcomes] == [False, True]
+    outcomes = {policy: (own,) for policy, own in zip(done.policies, done.outcomes, strict=True)}
+    head, without, _ = change_rows(Results((LATE, NOW), LATE, (1,), outcomes))
+    assert set(text(without)[2:]) == {"no bill"}, text(head)
 
 
 def test_if_none_can_be_billed_the_comparison_is_refused(scenario_file: Path) -> None:

@@ -26,7 +26,8 @@ def written(folder: Path, *documents: str) -> Path:
 def test_the_policy_is_the_one_that_users_apply_among_other_objects(tmp_path: Path) -> None:
     found = read_policy_file(written(tmp_path, PROFILE, f"{HEAD}spec: {{mode: enforce}}\n"))
     policy = found.policy
-    assert (found.when_net, found.notes) == (None, ())
+    assert found.when_net is None
+    assert found.notes == ("policy.yaml: of no effect on the simulation: JobPowerProfile p",)
     assert (policy.name, policy.mode) == ("default", "enforce")
 
 
@@ -55,6 +56,16 @@ def test_the_policy_is_the_one_that_users_apply_among_other_objects(tmp_path: Pa
         pytest.param([f"{HEAD}sepc: {{mode: enforce}}\n"],
                      r"line 4: sepc: an object has no such part \(close: spec\)",
                      id="a-misspelt-part"),
+        pytest.param([f"{HEAD.replace('default', 'X Y')}spec: {{mode: enforce}}\n"],
+                     "line 3: metadata.name: 'X Y' is no name of an object", id="no-name"),
+        pytest.param([f"{HEAD.replace('default', '5')}spec: {{mode: enforce}}\n"],
+                     "metadata.name: 5 is not text", id="a-number-as-a-name"),
+        pytest.param([f"{HEAD.replace('name: default', 'name: default, label: x')}"
+                      "spec: {mode: enforce}\n"],
+                     r"metadata.label: there is no such field \(close: labels\)",
+                     id="a-misspelt-part-of-metadata"),
+        pytest.param([f"{HEAD}spec: {{mode: enforce, longestHold: ' 1h'}}\n"],
+                     "spec.longestHold: ' 1h' has blanks around it", id="blanks"),
         pytest.param([f"{HEAD}spec: {{mode: enforce, mode: shadow}}\n"], "mode is given twice",
                      id="a-field-given-twice"),
         pytest.param([f"{HEAD.replace('v1alpha1', 'v1beta9')}spec: {{mode: enforce}}\n"],
@@ -77,8 +88,9 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     spec = "spec: {mode: enfrce, weights: {cost: -1, carbn: 5}, budget: {period: Day}, pause: 3}\n"
     with pytest.raises(BadInput) as told:
         read_policy_file(written(tmp_path, HEAD + spec))
-    for part in ("spec.mode", "weights.cost", "weights.carbn", "spec.budget", "spec.pause"):
-        assert part in str(told.value)
+    for part in ("spec.mode", "spec.weights.c", "spec.budget", "spec.pause"):
+        assert f"\n  line 4: {part}" in str(told.value)
+    assert str(told.value).count("\n") == 5, "a line for each"
 
 
 def test_times_without_quotes_are_times_as_for_kubectl(tmp_path: Path) -> None:
