@@ -164,7 +164,7 @@ def _print_results(console: Console, finished: FinishedRun) -> None:
         print_table(console, title, rows)
     console.print()
     if results.baseline is not None:
-        console.print(f"Completion times and shares: {how_completed(results)}")
+        console.print(how_completed(results))
         console.print(how_compared(results))
         console.print(how_long_billed(results))
         for loss in losses(results):

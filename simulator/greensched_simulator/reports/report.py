@@ -169,7 +169,7 @@ def _of_all(results: Results, currency: str) -> Iterator[str]:
     )
     yield section(
         "Completion times, and how full the cluster was",
-        paragraph(how_completed(results)),
+        paragraph(f"Means over seeds. {how_completed(results)}"),
         table(completion_rows(results), "figures many"),
     )
     yield section("Energy, cost and carbon", table(taken_rows(results, currency)))

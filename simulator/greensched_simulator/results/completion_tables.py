@@ -35,7 +35,7 @@ def decision_lines(results: Results, policy: Policy) -> Iterator[ResultRow]:
 
 def how_completed(results: Results) -> str:
     """Return what the figures of `completion_rows` are."""
-    texts = ["Means over seeds."]
+    texts = list[str]()
     every = (outcome for own in results.outcomes.values() for outcome in own)
     if any(outcome.jobs_never_ran for outcome in every):
         texts.append("Jobs that never ran count as started when the billed time ends.")
