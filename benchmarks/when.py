@@ -1,5 +1,7 @@
 """`make bench-when`: deadlines missed and carbon of the default policy beside every `when` rule.
 
+With `--policy FILE` it is another GreenPolicy, and the figures go into a file of its name.
+
 The scenarios are those of the gallery, and published traces on real grids at five loads, all with
 estimates of runtimes that are off by 20 % and forecasts that are off by 10 %. All policies place
 work alike. Prints a table per scenario, and writes build/bench/when.json.
@@ -93,7 +95,10 @@ def main() -> None:
     print()
     for key, value in totals.items():
         print(f"{key}: {value:.2f}" if isinstance(value, float) else f"{key}: {value}")
-    write_json(result_file("when", given), figures)
+    is_default = given.policy == DEFAULT_POLICY
+    figures["policy"] = given.policy.name
+    name = "when" if is_default else f"when-{given.policy.stem}"
+    write_json(result_file(name, given), figures)
 
 
 def cases(

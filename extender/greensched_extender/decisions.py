@@ -17,9 +17,9 @@ from greensched_extender.grid import RunOutlook, ZoneNow, render_zone
 from greensched_extender.scoring import Appraisal
 from greensched_extender.why import TOO_LATE
 from greensched_extender.zone_outcome import PlannedZone
+from greensched_policies.costs.late_runs import late_share
 from greensched_policies.encoding.timing import Timing
 from greensched_policies.library.node_names import NO_ROW
-from greensched_policies.planning.lateness import late_share
 
 SingleFloats = npt.NDArray[np.float32]
 _OVERHEAD_BYTES = 2048  # per decision, without its arrays

@@ -11,7 +11,7 @@ from greensched_operator.objects.workloads import Work
 
 _RUNTIME_ORIGINS = {
     "annotation": f"from its annotation {labels.RUNTIME}",
-    "past runs": "the median of past runs of its CronJob",
+    "past runs": "the median of past runs of its CronJob, on a reference node",
     "power profile": "the sum of the phases of its JobPowerProfile",
     "default": f"not given, so the policy's default; set it by {labels.RUNTIME}",
 }

@@ -224,13 +224,13 @@ def duration(above_zero: str = "") -> FieldKind[float]:
         if isinstance(raw, int | float) and not isinstance(raw, bool):
             raise BadInput(f"{where}: {_shown(raw)} has no unit; write for example 90s, 6h or 7d")
         given = plain(str, raw, where)
+        _check_length(given, _LONGEST_DURATION, where)
         try:
             seconds = _seconds(given)
         except BadDuration as fault:
             raise BadInput(f"{where}: {fault}") from None
         if given != given.strip():
             raise BadInput(f"{where}: {quoted(given)} has blanks around it; leave them out")
-        _check_length(given, _LONGEST_DURATION, where)
         if above_zero and seconds <= 0:
             raise BadInput(f"{where}: must be above zero")
         return seconds

@@ -375,11 +375,11 @@ class ControllerProcess:
         """Take turns once all watches have listed; budgets may be recalled later."""
         settings = self._settings
         own = OwnLease(self._client, settings.namespace, settings.budgets_config_map, "")
-        kept = KeptBudgets(self.budgets, own, self.lease.holds,
+        kept = KeptBudgets(self.budgets, own, self._clock, self.lease.holds,
                            lambda error: self.metrics.fallbacks.labels(error).inc())  # fmt: skip
-        await kept.recall()
         async with asyncio.TaskGroup() as group:
             group.create_task(kept.run())
+            await kept.recalled()
             while not all(each.health.synced for each in self._own_watches):
                 await asyncio.sleep(0.05)
             await self.controller.run()

@@ -1,12 +1,14 @@
 """Keeps the use of budgets in a ConfigMap, from which the next leader goes on."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import msgspec
 import structlog
 
 from greensched_core.api_paths import config_maps_path
+from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable
 from greensched_operator.planning.budgets import Budgets
 from greensched_operator.runtime.own_lease import OwnLease
@@ -15,7 +17,14 @@ from greensched_operator.writing.metrics import ControllerError
 log = structlog.get_logger()
 
 _WRITTEN_EVERY_S = 2.0  # wall seconds: what a killed leader has started since then is not counted
-_TRIED_AGAIN_S = 30.0
+_TRIED_AGAIN_S, _LONGEST_PAUSE_S = 1.0, 30.0
+_WAITED_FOR_S = 10.0  # by planning, which would otherwise take budgets for unspent
+_TEXTS = {
+    ControllerError.BUDGETS_NOT_RECALLED: "the use of budgets could not be read: periods begin at "
+    "zero until it can",
+    ControllerError.BUDGETS_NOT_KEPT: "the use of budgets could not be written: the next leader "
+    "goes on with an earlier one",
+}
 
 
 class _ConfigMap(msgspec.Struct):
@@ -29,6 +38,7 @@ class KeptBudgets:
         self,
         budgets: Budgets,
         own: OwnLease,
+        clock: Clock,
         may_write: Callable[[], bool],
         failed: Callable[[ControllerError], None],
     ) -> None:
@@ -37,17 +47,24 @@ class KeptBudgets:
         self._client = own.client
         self._config_maps = config_maps_path(own.namespace)
         self._name = own.name
+        self._clock = clock
         self._may_write = may_write
         self._failed = failed
-        self._is_recalled = False
-        self._is_failing = False
+        self._is_recalled = asyncio.Event()
+        self._failing: set[ControllerError] = set()
+
+    async def recalled(self) -> None:
+        """Wait until `run` has read what earlier leaders wrote, but no longer than ten seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_WAITED_FOR_S):
+                await self._is_recalled.wait()
 
     async def recall(self) -> bool:
         """Add what earlier leaders wrote, once; return False while it cannot be read.
 
         What cannot be parsed is left out, and counted as an error.
         """
-        if self._is_recalled:
+        if self._is_recalled.is_set():
             return True
         try:
             raw = await self._client.get(f"{self._config_maps}/{self._name}")
@@ -57,24 +74,31 @@ class KeptBudgets:
                 return False
             raw = b"{}"
         try:
-            unread = self._budgets.recall(msgspec.json.decode(raw, type=_ConfigMap).data or {})
-        except msgspec.DecodeError as fault:  # not the API server's answer but a proxy's
+            data = msgspec.json.decode(raw, type=_ConfigMap).data or {}
+            unread = self._budgets.recall(data, self._clock.now())
+        except (msgspec.DecodeError, UnicodeDecodeError) as fault:  # a proxy's answer
             self._report(ControllerError.BUDGETS_NOT_RECALLED, str(fault))
             return False
+        self._failing.discard(ControllerError.BUDGETS_NOT_RECALLED)
         if unread:
             told = f"ConfigMap {self._name} has unreadable values of {', '.join(unread)}"
             self._report(ControllerError.BUDGETS_NOT_RECALLED, told)
-        self._is_recalled = True
+        self._is_recalled.set()
         return True
 
     async def run(self) -> None:
         """Write changes until cancelled, and a last time then."""
+        pause_s = _TRIED_AGAIN_S
         try:
             while True:
-                done = await self.recall() and await self.keep()
-                await asyncio.sleep(_WRITTEN_EVERY_S if done else _TRIED_AGAIN_S)
+                if await self.recall() and await self.keep():
+                    pause_s = _TRIED_AGAIN_S
+                    await asyncio.sleep(_WRITTEN_EVERY_S)
+                else:
+                    await asyncio.sleep(pause_s)
+                    pause_s = min(2.0 * pause_s, _LONGEST_PAUSE_S)
         finally:
-            if self._is_recalled:
+            if self._is_recalled.is_set():
                 await self.keep()
 
     async def keep(self) -> bool:
@@ -82,31 +106,29 @@ class KeptBudgets:
         changes = self._budgets.changes()
         if not changes or not self._may_write():
             return True
-        meta = {"name": self._name}
-        body = msgspec.json.encode({"metadata": meta, "data": changes})
         try:
-            await self._patch_or_create(body)
+            await self._patch_or_create(changes)
         except ApiUnavailable as fault:
             self._report(ControllerError.BUDGETS_NOT_KEPT, str(fault))
             return False
         self._budgets.written(changes)
-        self._is_failing = False
+        self._failing.discard(ControllerError.BUDGETS_NOT_KEPT)
         return True
 
-    async def _patch_or_create(self, body: bytes) -> None:
+    async def _patch_or_create(self, changes: Mapping[str, str | None]) -> None:
         try:
+            body = self._encoded(changes)
             await self._client.patch(f"{self._config_maps}/{self._name}", body)
         except ApiUnavailable as fault:
             if fault.status != 404:
                 raise
-            await self._client.create(self._config_maps, body)
+            await self._client.create(self._config_maps, self._encoded(self._budgets.everything()))
+
+    def _encoded(self, data: Mapping[str, str | None]) -> bytes:
+        return msgspec.json.encode({"metadata": {"name": self._name}, "data": data})
 
     def _report(self, error: ControllerError, reason: str) -> None:
         self._failed(error)
-        if not self._is_failing:  # once, not every half a minute
-            log.warning(
-                "the use of budgets is not kept; after a failover their period begins at zero",
-                error=str(error),
-                reason=reason,
-            )
-        self._is_failing = True
+        if error not in self._failing:  # once, not at each try
+            log.warning(_TEXTS[error], reason=reason)
+        self._failing.add(error)

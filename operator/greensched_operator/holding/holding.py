@@ -1,5 +1,6 @@
 """Decides whether a workload is held, and its latest start, for both webhook and controller."""
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from greensched_policies.planning.lateness import error_of, longest_ratio, spare
 
 LEAST_HOLD_S = 60.0  # a shorter hold costs the API server more than it can save
 LEAST_MARGIN_S = 30.0  # the releaser waits 20 s (releaser_grace_s) for the controller to act first
+PAST_RUNS = "past runs"
 _BEFORE_NEXT_RUN_S = 60.0  # a held run starts at least that long before its CronJob's next one
 
 
@@ -43,7 +45,7 @@ class ExpectedRuntime(NamedTuple):
     """A workload's expected runtime on a reference node, in seconds, and what it is based on."""
 
     runtime_s: float
-    source: str  # annotation, past runs, power profile or default
+    source: str  # annotation, PAST_RUNS, power profile or default
     error: float  # standard deviation of the logarithm of true over expected
 
 
@@ -56,7 +58,7 @@ class HoldTerms:
     bound: StartLimit
     deadline_s: float | None
     runtime_s: float  # expected, a duration on a reference node
-    runtime_from: str  # annotation, past runs, power profile or default
+    runtime_from: str  # annotation, PAST_RUNS, power profile or default
     runtime_error: float = 0.0  # standard deviation of the logarithm of true over expected
     pod_power_w: float | None = None  # of a pod, above idle, by its JobPowerProfile
     restart_s: float | None = None  # the cost of a pause, a duration; None: never suspend it
@@ -94,7 +96,7 @@ def hold_terms(
     if hold_request.run_now:
         return NotHeld(Unheld.RUN_NOW, "its annotation run-now asks for an immediate start")
     runtime_s, runtime_from, error = expected_runtime(hold_request, policy, cron_job)
-    longest_s = runtime_s / slowest_speed
+    longest_s = longest_run_s(runtime_s, runtime_from, slowest_speed)
     takes_s = longest_s + margin_s(policy, longest_s, error)
     bounds = _bounds(hold_request, policy, cron_job, takes_s)
     if not bounds:
@@ -147,6 +149,16 @@ def _bounds(
     return bounds + next_run_bound(hold_request, cron_job, takes_s) if bounds else bounds
 
 
+def longest_run_s(runtime_s: float, runtime_from: str, slowest_speed: float) -> float:
+    """Return the expected runtime on the slowest node, in seconds.
+
+    No runtime is taken to be shorter than declared: where all nodes are faster than a reference
+    node, it may have been measured on them. Past runs were.
+    """
+    own_s = runtime_s / slowest_speed
+    return own_s if runtime_from == PAST_RUNS else max(runtime_s, own_s)
+
+
 def margin_s(policy: GreenPolicy, runtime_s: float, error: float) -> float:
     """Return how long before its deadline work of an expected runtime should end, in seconds.
 
@@ -155,6 +167,13 @@ def margin_s(policy: GreenPolicy, runtime_s: float, error: float) -> float:
     """
     longer_s = runtime_s * (longest_ratio(policy.on_time_target, error) - 1.0)
     return max(policy.start_delay_s, LEAST_MARGIN_S) + longer_s
+
+
+def due_s(terms: HoldTerms, policy: GreenPolicy) -> float:
+    """Return when a run that begins at its start must end; infinity without a deadline."""
+    if terms.deadline_s is None:
+        return math.inf
+    return terms.deadline_s - max(policy.start_delay_s, LEAST_MARGIN_S)
 
 
 def next_run_bound(
@@ -195,7 +214,7 @@ def expected_runtime(
     learned_s = cron_job.learned_runtime_s if cron_job is not None else None
     if cron_job is not None and learned_s is not None:
         error = error_of(cron_job.runtimes_s, policy.runtime_error)
-        return ExpectedRuntime(learned_s, "past runs", error)
+        return ExpectedRuntime(learned_s, PAST_RUNS, error)
     if hold_request.profile_runtime_s is not None:
         return ExpectedRuntime(
             hold_request.profile_runtime_s, "power profile", policy.runtime_error

@@ -17,6 +17,7 @@ from greensched_operator.holding.holding import (
     StartLimit,
     Unheld,
     expected_runtime,
+    longest_run_s,
     margin_s,
     next_run_bound,
 )
@@ -116,7 +117,7 @@ def resume_terms(
         return NotHeld(Unheld.RUN_NOW if hold_request.run_now else Unheld.NO_REQUEST, text)
     whole_s, runtime_from, error = expected_runtime(hold_request, policy, cron_job)
     left_s = left_work_s(whole_s, progress.done_s, resume_s)
-    longest_s = whole_s / slowest_speed
+    longest_s = longest_run_s(whole_s, runtime_from, slowest_speed)
     takes_s = resumed_run_s(left_s, whole_s, longest_s, margin_s(policy, longest_s, error))
     bounds = [
         (hold_request.deadline_s - takes_s, StartLimit.DEADLINE),

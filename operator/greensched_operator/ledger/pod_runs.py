@@ -29,6 +29,7 @@ class RanPod:
     site: NodeSite | None  # None if its node was not known
     begin_s: float | None  # of its first container, in seconds since the epoch; None before
     until_s: float | None = None  # None while it runs
+    node: str = ""
 
     @property
     def run(self) -> PodRun | None:
@@ -74,12 +75,13 @@ class PodRuns:
         """
         now_s, runs_s, work_s = self._clock.now(), 0.0, 0.0
         for pod in self._of.get(workload_uid, {}).values():
-            if pod.site is None or pod.site.node is None:
+            site = pod.site or self._site_of(pod.node)
+            if site is None or site.node is None:
                 continue
             until_s = now_s if pod.until_s is None else pod.until_s
             run_s = 0.0 if pod.begin_s is None else until_s - pod.begin_s
             run_s = max(run_s, _SHORTEST_RUN_S)
-            runs_s, work_s = runs_s + run_s, work_s + run_s * pod.site.node.speed
+            runs_s, work_s = runs_s + run_s, work_s + run_s * site.node.speed
         return work_s / runs_s if runs_s else None
 
     def list_began(self) -> None:
@@ -101,7 +103,7 @@ class PodRuns:
         self._unlisted.pop(uid, None)
         pods = self._of.setdefault(_workload_of(item), {})
         node, meta = item.spec.nodeName or "", item.metadata
-        known = pods.get(uid) or RanPod(uid, meta.namespace, meta.name, None, begin_s)
+        known = pods.get(uid) or RanPod(uid, meta.namespace, meta.name, None, begin_s, node=node)
         site = known.site or self._site_of(node)
         begin_s = begin_s if known.begin_s is None else known.begin_s
         pods[uid] = replace(known, site=site, begin_s=begin_s)
@@ -125,7 +127,8 @@ class PodRuns:
         if ran is None or ran.until_s is not None:
             return
         until_s = self._clock.now()
-        self._of[workload][uid] = replace(ran, until_s=until_s)
+        site = ran.site or self._site_of(ran.node)  # nodes may have been listed after pods
+        self._of[workload][uid] = replace(ran, until_s=until_s, site=site)
         if workload == uid:
             self._pod_ended(uid, ran.begin_s, until_s)
 

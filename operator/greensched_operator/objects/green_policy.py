@@ -182,7 +182,7 @@ class GreenPolicy:
             least=50.0,
         ),
         "How many of the runs that are held until their latest start must end before their "
-        "deadline. A higher one makes that latest start earlier.",
+        "deadline. A higher one makes that latest start earlier, and a risky start dearer.",
         default=99.5,
     )
     runtime_error: float = custom_field(

@@ -7,7 +7,7 @@ and a repeated hour is quiet both times.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -20,7 +20,7 @@ from greensched_policies.costs.quiet_spans import QuietSpans, after_quiet
 MOST_WINDOWS = 20
 _WEEK = timedelta(days=7)
 _LOOKED_AHEAD = 2 * _WEEK  # a change of the clocks may skip an hour of the week once
-_FORTNIGHTS_A_YEAR = 27
+_YEAR = timedelta(days=366)
 _DAY_S = 86_400.0
 _A_MONDAY = 1_767_571_200.0  # 5 January 2026, 00:00 UTC
 _NO_ENDS = "quiet hours need from and to, such as 22:00 and 06:00"
@@ -99,7 +99,10 @@ class QuietHours:
         return None if allowed >= until else allowed
 
     def spans_ahead(self, now: float) -> QuietSpans:
-        """Return the quiet spans of the coming week and more."""
+        """Return the quiet spans of the coming week and more.
+
+        If it is always quiet meanwhile, work starts at its latest start.
+        """
         if not self.windows:
             return QuietSpans()
         return _spans_ahead(self, now // _DAY_S * _DAY_S)[0]
@@ -125,16 +128,13 @@ def _window(found: QuietWindow, where: str) -> QuietWindow:
 def _hours(windows: tuple[QuietWindow, ...], where: str) -> QuietHours:
     quiet = QuietHours(windows)
     # Windows in several zones may leave an hour free only until the clocks of one of them change.
-    zones = {window.zone.key for window in windows}
-    for fortnight in range(_FORTNIGHTS_A_YEAR if len(zones) > 1 else 1):
-        begin_s = _A_MONDAY + fortnight * _LOOKED_AHEAD.total_seconds()
-        if quiet.next_allowed(begin_s) is None:
-            since = datetime.fromtimestamp(begin_s, UTC).date()
-            season = f" for two weeks from {since:%B} on" if len(zones) > 1 else ""
-            raise BadInput(
-                f"{where}: it is always quiet{season}, so no held work could start; leave some "
-                "hours out, or set mode: shadow to hold nothing"
-            )
+    length = _YEAR if len({window.zone.key for window in windows}) > 1 else _LOOKED_AHEAD
+    whole = TimeSpan(_A_MONDAY, _A_MONDAY + length.total_seconds())
+    if whole in quiet.spans(*whole):
+        raise BadInput(
+            f"{where}: it is always quiet, so no held work could start; leave some hours out, or "
+            "set mode: shadow to hold nothing"
+        )
     return quiet
 
 

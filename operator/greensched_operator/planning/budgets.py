@@ -28,6 +28,7 @@ class Budgets:
         self._spent: dict[str, dict[int, _Spent]] = {}  # by namespace, then by day of UTC
         self._limited: set[str] = set()  # namespaces that have a budget
         self._changed: set[str] = set()  # namespaces whose use has changed since it was written
+        self._stale: set[str] = set()  # namespaces of which only old use is written
 
     def spend(self, namespace: str, at_s: float, amounts: Amounts) -> None:
         """Add the estimate of a run that has been started."""
@@ -58,27 +59,40 @@ class Budgets:
             span.end,
         )
 
-    def changes(self) -> dict[str, str]:
+    def changes(self) -> dict[str, str | None]:
         """Return the use of each namespace with a budget that has changed since it was written.
 
-        As JSON, by namespace: lists of a day of UTC since the epoch, kWh, and kg.
+        As JSON, by namespace: lists of a day of UTC since the epoch, kWh, and kg. None: its use is
+        too old to count, and may be removed.
         """
-        return {name: self._written(name) for name in sorted(self._changed & self._limited)}
+        every = self.everything()
+        stale = dict.fromkeys(self._stale - every.keys())
+        return {name: every[name] for name in sorted(self._changed & every.keys())} | stale
 
-    def written(self, changes: Mapping[str, str]) -> None:
+    def everything(self) -> dict[str, str]:
+        """Return the use of each namespace with a budget, as `changes` has it."""
+        return {name: self._written(name) for name in sorted(self._limited & self._spent.keys())}
+
+    def written(self, changes: Mapping[str, str | None]) -> None:
         """Take note that changes were written; what has changed again meanwhile stays changed."""
-        self._changed -= {name for name, text in changes.items() if self._written(name) == text}
+        self._changed -= {
+            name for name, text in changes.items() if text and self._written(name) == text
+        }
+        self._stale -= {name for name, text in changes.items() if text is None}
 
-    def recall(self, written: Mapping[str, str]) -> list[str]:
+    def recall(self, written: Mapping[str, str], now_s: float) -> list[str]:
         """Add the use that an earlier leader wrote; return the namespaces that cannot be read."""
-        unread = []
+        unread, since = [], _day(now_s - LONGEST_PERIOD_S)
         for name, text in written.items():
             try:
                 days = msgspec.json.decode(text, type=list[tuple[int, float, float]])
             except msgspec.DecodeError:
                 unread.append(name)
                 continue
-            for each in days:
+            recent = [each for each in days if each[0] >= since]
+            if not recent:
+                self._stale.add(name)
+            for each in recent:
                 self._add(name, *each)
         return unread
 

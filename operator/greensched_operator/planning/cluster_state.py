@@ -134,7 +134,7 @@ class ClusterNodes:
     def slowest_speed(self, gpus: float) -> float:
         """Return the speed of the slowest node that may get work with so many GPUs.
 
-        It is relative to the reference node, and never above 1.
+        It is relative to the reference node; 1 while there is no node.
         """
         return self._slowest[gpus > 0.0]
 
@@ -191,14 +191,13 @@ class ClusterNodes:
 
 
 def slowest_speeds(nodes: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """Return the least speed of nodes for work without GPUs, and with them; never above 1.
+    """Return the least speed of nodes for work without GPUs, and with them; 1 without nodes.
 
     Of each node come its speed and its number of GPUs. If none has GPUs, any may get them.
     """
     every = list(nodes)
-    with_gpus = [speed for speed, gpus in every if gpus]
-    slowest = min([1.0, *(speed for speed, _ in every)])
-    return slowest, min([1.0, *with_gpus]) if with_gpus else slowest
+    slowest = min((speed for speed, _ in every), default=1.0)
+    return slowest, min((speed for speed, gpus in every if gpus), default=slowest)
 
 
 def mean_zone(name: str, nodes: Sequence[Node], assumed: PowerAssumptions) -> Zone:

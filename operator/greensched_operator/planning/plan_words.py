@@ -2,8 +2,9 @@
 
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.units import change, percent_text, signed_percent
+from greensched_operator.holding.holding import due_s
 from greensched_operator.planning.situation import Planned
-from greensched_policies.planning.lateness import late_share
+from greensched_policies.costs.late_runs import late_share
 from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.planning.planning import NO_ZONE, Chosen, StartReason
 
@@ -80,7 +81,7 @@ def late_chance(planned: Planned) -> float | None:
     chosen, terms = planned.chosen, planned.waiting.terms
     if terms.deadline_s is None or chosen.run.zone == NO_ZONE:
         return None
-    left_s = terms.deadline_s - planned.start_s - planned.waiting.policy.start_delay_s
+    left_s = due_s(terms, planned.waiting.policy) - planned.start_s
     return round(late_share(left_s, chosen.run.runtime_s, terms.runtime_error), 5)
 
 

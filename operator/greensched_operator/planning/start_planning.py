@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from greensched_core import labels
+from greensched_operator.holding.holding import due_s
 from greensched_operator.holding.judging import MayWait, ReleaseNow
 from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work
@@ -22,6 +23,7 @@ from greensched_operator.planning.work_power import (
     run_s,
     share_of_node,
 )
+from greensched_policies.costs.late_runs import price_of_lateness
 from greensched_policies.costs.quiet_spans import may_start
 from greensched_policies.costs.slot_window import MOST_IN_SLOTS
 from greensched_policies.encoding.weights import CarbonLimit
@@ -259,6 +261,9 @@ def _own_request(one: MayWait, situation: Situation) -> StartRequest:
         memory_bytes=work.memory_bytes,
         spare_s=terms.spare_s,
         node_share=share_of_node(work, situation.largest_node),
+        due_s=due_s(terms, policy),
+        runtime_error=terms.runtime_error,
+        late_price=price_of_lateness(policy.on_time_target),
     )
 
 
@@ -278,6 +283,8 @@ def _together(each: Sequence[StartRequest]) -> StartRequest:
         memory_bytes=sum(one.memory_bytes for one in each),
         spare_s=max(one.spare_s or 0.0 for one in each),
         node_share=max(one.node_share for one in each),
+        due_s=min(one.due_s for one in each),
+        runtime_error=max(one.runtime_error for one in each),
     )
 
 

@@ -114,7 +114,8 @@ class LeaseHeartbeat:
         before, self._last = self._last, item
         if not self._is_listing:
             self._looked_at = self._monotonic()
-        if item != before and self._listens_since is not None:
+        is_new = before is None or item.spec != before.spec  # anybody may annotate it
+        if is_new and self._listens_since is not None:
             self._heard_at = self._looked_at
 
     def remove(self, item: Lease) -> None:
@@ -136,7 +137,8 @@ def _noted_speeds(text: str) -> tuple[float, float]:
         without, with_gpus = msgspec.json.decode(text, type=tuple[float, float])
     except msgspec.DecodeError:
         return 1.0, 1.0
-    return (without, with_gpus) if 0.0 < min(without, with_gpus) <= 1.0 else (1.0, 1.0)
+    are_speeds = all(0.0 < speed < math.inf for speed in (without, with_gpus))
+    return (without, with_gpus) if are_speeds else (1.0, 1.0)
 
 
 class RightToStart:

@@ -50,7 +50,7 @@ _TYPES = types.CPointer(types.int64), types.CPointer(types.float64)
 _HEAD_OF_FUNCTION = re.compile(r"^(define [^\n]*) \{$", re.MULTILINE)
 # Functions of the C library.
 _OF_C = {"malloc", "realloc", "free", "memset", "memcpy", "memmove", "pow", "exp", "log", "log1p",
-         "log10", "sin", "cos", "sqrtf", "ceil", "floor", "rint"}  # fmt: skip
+         "erfc", "log10", "sin", "cos", "sqrtf", "ceil", "floor", "rint"}  # fmt: skip
 
 
 def object_code(processor: str, entries: Mapping[str, Entry] = ENTRIES) -> bytes:

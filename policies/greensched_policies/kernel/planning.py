@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
+from greensched_policies.costs import late_runs
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.slots import FULL, has_gpus, has_room
 from greensched_policies.encoding.weights import NO_CARBON_LIMIT, CarbonLimit, Weights
@@ -41,6 +42,8 @@ from greensched_policies.library.functions import (
 from greensched_policies.library.grid_table import GridTable
 
 _has_room = compiled(has_room)
+_late_share = compiled(late_runs.late_share, inlined)
+_never_late_ratio = compiled(late_runs.never_late_ratio, inlined)
 _has_gpus = compiled(has_gpus)
 
 
@@ -268,12 +271,38 @@ def take(
         basis.now_s, basis.slot_s, cost.size, asked[rows.FROM_S, place], many.quiet_s,
         int(asked[rows.QUIET, place]),
     )  # fmt: skip
+    _price_lateness(basis, many, place, seen, cost)
     choice = choose_allowed(allowed, seen.columns, cost, terms)
     _keep_room(basis, work, zones[choice.expected], choice.expected)
     _note(choice, zones, slots.busiest_over_run[0], found[:, place])
     _note_means(basis, work, zones, choice, found[:, place])
     found[rows.MERIT, place] = seen.merit[choice.place]
     found[rows.MERIT_NOW, place] = seen.merit[choice.soonest]
+
+
+@fast
+def _price_lateness(basis: Basis, many: Many, place: int, seen: SeenStarts, cost: Floats) -> None:
+    """Add to the costs of a workload's starts, [S], what the chance to end late costs.
+
+    It counts relative to the cost of the soonest start, in whatever unit the rule gives costs. A
+    rule for which that is zero, such as one of savings, has its greatest cost instead.
+    """
+    due_s, error = many.asked[rows.DUE_S, place], many.asked[rows.RUNTIME_ERROR, place]
+    soonest = soonest_of(as_slots(seen.columns).busiest_over_run[0])
+    if np.isinf(due_s) or not np.isfinite(cost[soonest]):
+        return
+    whole = abs(cost[soonest])
+    if whole == 0.0:
+        for at in range(cost.size):
+            whole = max(whole, abs(cost[at]) if np.isfinite(cost[at]) else 0.0)
+    price = many.asked[rows.LATE_PRICE, place] * whole
+    ratio = _never_late_ratio(error)
+    for at in range(cost.size):
+        runs = at if at > 0 else soonest  # work that starts now runs when there is room
+        left_s = due_s - (basis.now_s + runs * basis.slot_s)
+        runtime_s = many.runtime_s[place, np.uintp(seen.zones[runs])]
+        if left_s < runtime_s * ratio:
+            cost[at] += price * _late_share(left_s, runtime_s, error)
 
 
 @fast

@@ -48,8 +48,8 @@ NOW_S, SLOT_S, BUSY_SHARE = range(3)  # numbers
 (
     LATEST_S, CPU_CORES, GPUS, BY_CARBON, BY_PRICE, BY_TIME, PRICE_PER_G, AT_ARRIVAL_G, KEPT_S,
     LEAST_SAVING, LEAST_CHANGE, WAITS_FOR_ROOM, MEMORY_BYTES, STAYS_IN, STAYS_FROM_S, SEEKS_ROOM,
-    SPARE_S, NODE_SHARE, MAY_MOVE, FROM_S, QUIET, ASKED,
-) = range(22)  # fmt: skip
+    SPARE_S, NODE_SHARE, MAY_MOVE, FROM_S, QUIET, DUE_S, RUNTIME_ERROR, LATE_PRICE, ASKED,
+) = range(25)  # fmt: skip
 NO_ZONE_YET = -1  # STAYS_IN of work that is planned anew
 NEVER_QUIET = -1  # QUIET of work whose policy has no quiet spans; else their row
 (

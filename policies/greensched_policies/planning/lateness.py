@@ -1,7 +1,6 @@
 """How surely work ends before its deadline, by what is known of its runtime.
 
-The ratio of a run's true to its expected runtime is taken as log-normal, with median 1. That is an
-assumption, the one by which the simulator draws errors of estimates (`workload.estimate_error`).
+Runtimes are taken as log-normal about the expected one: see `costs/late_runs.py`.
 """
 
 import math
@@ -27,19 +26,6 @@ def spare_s(longest_wait_s: float) -> float:
     It is a third, at most two hours; decision 21 has what others did.
     """
     return min(longest_wait_s / 3.0, _MOST_SPARE_S)
-
-
-def late_share(left_s: float, runtime_s: float, runtime_error: float) -> float:
-    """Return the share of runs of an expected runtime, in seconds, that take longer than `left_s`.
-
-    It is the chance that a run is late which has so much time until its deadline.
-    """
-    if left_s <= 0.0:
-        return 1.0
-    excess = math.log(left_s / runtime_s)
-    if runtime_error <= 0.0:
-        return float(excess < 0.0)
-    return 1.0 - _NORMAL.cdf(excess / runtime_error)
 
 
 def median_runtime_s(runtimes_s: Sequence[float]) -> float:

@@ -118,6 +118,10 @@ class StartRequest(NamedTuple):
     node_share: float = 0.0  # the largest share of a node's cores or memory that a pod requests
     from_s: float = -math.inf  # it may not start before
     quiet: QuietSpans = NEVER  # nor in these; in seconds since the epoch
+    # A run that begins at its start must end by then; infinity: no deadline.
+    due_s: float = math.inf
+    runtime_error: float = 0.0  # standard deviation of the logarithm of true over expected
+    late_price: float = 0.0  # of a late run, as a multiple of what it costs at the soonest start
 
 
 class Mean(NamedTuple):
@@ -282,7 +286,8 @@ def _numbers(request: StartRequest, begin_s: float) -> tuple[float, ...]:
         math.nan if kept_s is None else kept_s - begin_s, saving, change,
         float(request.waits_for_room), request.memory_bytes, NO_ZONE_YET, 0.0, 0.0,
         math.nan if request.spare_s is None else request.spare_s, request.node_share, 0.0,
-        request.from_s - begin_s, NEVER_QUIET,
+        request.from_s - begin_s, NEVER_QUIET, request.due_s - begin_s, request.runtime_error,
+        request.late_price,
     )  # fmt: skip
 
 

@@ -27,12 +27,13 @@ def _left_undone(done: Round) -> Iterator[str]:
 
 def _runs_through(done: Round) -> Iterator[str]:
     """Yield a note if the GreenPolicy runs without the pauses that an operator would make."""
-    if not np.isfinite(done.world.jobs.save_every_s).any():
+    jobs = done.world.jobs
+    if not (np.isfinite(jobs.save_every_s) & np.isfinite(jobs.deadline_s)).any():
         return
     for policy in done.policies:
         if policy.when == GREEN_POLICY and policy.pause == USUAL_PAUSE:
             yield (
-                f"{policy.label} pauses no job; on a cluster, Jobs that can be suspended are "
+                f"{policy.label} pauses no job; on a cluster, Jobs that can be suspended may be "
                 f"paused: {policy.label}+{OPERATORS_PAUSE}"
             )
 

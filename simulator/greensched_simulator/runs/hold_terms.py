@@ -1,21 +1,24 @@
 """What a GreenPolicy says of a world's jobs, by the operator's own functions."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from greensched_core.errors import BadInput
 from greensched_operator.holding.hold_requests import HoldRequest
-from greensched_operator.holding.holding import HoldTerms, hold_terms
+from greensched_operator.holding.holding import HoldTerms, due_s, hold_terms
 from greensched_operator.objects.green_policy import GreenPolicy
 from greensched_operator.planning.cluster_state import slowest_speeds
 from greensched_operator.planning.work_power import LEAST_POWER_W
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_policies.costs.cost import Floats
+from greensched_policies.costs.late_runs import price_of_lateness
 from greensched_policies.kernel.plan import Plan
 from greensched_policies.library import functions as rows
 from greensched_policies.planning.held_start import jitter_s, node_share
 from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.planning.planning import Thresholds
-from greensched_simulator.engine.holding.hold import DEADLINE_S, BudgetTable, HoldTable
+from greensched_simulator.engine.holding.hold import DEADLINE_S, BudgetTable, HoldTable, PauseTable
 from greensched_simulator.engine.state.job_estimates import JobEstimates
 from greensched_simulator.policy import GREEN_POLICY, OPERATORS_PAUSE, USUAL_PAUSE, Policy
 from greensched_simulator.runs.busy_nodes import merit_orders, run_watts
@@ -53,26 +56,10 @@ def hold_table(
 ) -> HoldTable:
     """Return the hold terms of a world's jobs; `pauses`: those that can be suspended may be."""
     jobs, found = world.jobs, _judged(world, policy, estimates)
-    begin_s = world.start_s
-    latest_s = np.array([0.0 if one is None else one.latest_start_s - begin_s for one in found])
-    cores, gpus = jobs.cpu_cores * jobs.workers, jobs.gpus * jobs.workers
-    power_w = run_watts(world) * jobs.workers[:, None]
-    asked = np.empty((rows.ASKED, latest_s.size))
-    asked[rows.LATEST_S], asked[rows.CPU_CORES], asked[rows.GPUS] = latest_s, cores, gpus
-    asked[rows.BY_CARBON], asked[rows.BY_PRICE] = policy.weights.carbon, policy.weights.cost
-    asked[rows.BY_TIME] = policy.weights.performance
-    asked[rows.PRICE_PER_G], asked[rows.AT_ARRIVAL_G] = policy.carbon_price_per_g, np.inf
-    asked[rows.KEPT_S], asked[rows.LEAST_SAVING] = np.nan, policy.least_saving
-    asked[rows.LEAST_CHANGE] = Thresholds().least_change
-    asked[rows.WAITS_FOR_ROOM] = policy.waits_for_room
-    asked[rows.MEMORY_BYTES] = jobs.memory_bytes * jobs.workers
-    asked[rows.STAYS_IN], asked[rows.STAYS_FROM_S : rows.SPARE_S] = rows.NO_ZONE_YET, 0.0
-    asked[rows.SPARE_S] = [0.0 if one is None else one.spare_s for one in found]
-    asked[rows.NODE_SHARE] = _node_shares(world)
+    power_w, asked = run_watts(world) * jobs.workers[:, None], _asked(world, policy, found)
     rolls_s = np.unique(world.grids.times_s[world.grids.times_s > 0.0])
     paused = pause_table(world, policy, found, estimates) if pauses else NOTHING_PAUSED
-    ends_s = paused.numbers[DEADLINE_S, paused.may_pause == 1]
-    until_s = max(float(latest_s.max(initial=0.0)), float(ends_s.max(initial=0.0)))
+    until_s = _last_start_s(asked[rows.LATEST_S], paused)
     quiet_s = _quiet_s(world, policy, until_s)
     asked[rows.FROM_S], asked[rows.QUIET] = -np.inf, 0.0 if quiet_s.size else rows.NEVER_QUIET
     replans_s = np.union1d(rolls_s, np.arange(_REPLAN_S, until_s + _REPLAN_S, _REPLAN_S))
@@ -89,6 +76,35 @@ def hold_table(
         pauses=paused,
         learned=learned_table(world, policy, found),
     )
+
+
+def _asked(world: World, policy: GreenPolicy, found: Sequence[HoldTerms | None]) -> Floats:
+    """Return the numbers of the jobs that the kernel takes, [ASKED,J], but for quiet spans."""
+    jobs, begin_s = world.jobs, world.start_s
+    asked = np.empty((rows.ASKED, len(found)))
+    asked[rows.LATEST_S] = [0.0 if one is None else one.latest_start_s - begin_s for one in found]
+    asked[rows.CPU_CORES] = jobs.cpu_cores * jobs.workers
+    asked[rows.GPUS] = jobs.gpus * jobs.workers
+    asked[rows.BY_CARBON], asked[rows.BY_PRICE] = policy.weights.carbon, policy.weights.cost
+    asked[rows.BY_TIME] = policy.weights.performance
+    asked[rows.PRICE_PER_G], asked[rows.AT_ARRIVAL_G] = policy.carbon_price_per_g, np.inf
+    asked[rows.KEPT_S], asked[rows.LEAST_SAVING] = np.nan, policy.least_saving
+    asked[rows.LEAST_CHANGE] = Thresholds().least_change
+    asked[rows.WAITS_FOR_ROOM] = policy.waits_for_room
+    asked[rows.MEMORY_BYTES] = jobs.memory_bytes * jobs.workers
+    asked[rows.STAYS_IN], asked[rows.STAYS_FROM_S : rows.SPARE_S] = rows.NO_ZONE_YET, 0.0
+    asked[rows.SPARE_S] = [0.0 if one is None else one.spare_s for one in found]
+    asked[rows.NODE_SHARE] = _node_shares(world)
+    asked[rows.DUE_S] = [np.inf if one is None else due_s(one, policy) - begin_s for one in found]
+    asked[rows.RUNTIME_ERROR] = policy.runtime_error
+    asked[rows.LATE_PRICE] = price_of_lateness(policy.on_time_target)
+    return asked
+
+
+def _last_start_s(latest_s: Floats, paused: PauseTable) -> float:
+    """Return when the last job starts or is resumed, at the latest."""
+    ends_s = paused.numbers[DEADLINE_S, paused.may_pause == 1]
+    return max(float(latest_s.max(initial=0.0)), float(ends_s.max(initial=0.0)))
 
 
 def plan_with(plan: Plan, world: World, table: HoldTable) -> Plan:
@@ -149,7 +165,7 @@ def _budget_table(world: World, policy: GreenPolicy, until_s: float) -> BudgetTa
 def _quiet_s(world: World, policy: GreenPolicy, until_s: float) -> Floats:
     """Return begins and ends of the spans in which nothing starts, [2,1,Q]."""
     begin_s = world.start_s
-    if not policy.quiet_hours.windows or policy.quiet_hours.next_allowed(begin_s) is None:
+    if not policy.quiet_hours.windows:
         return np.zeros((2, 1, 0))
     spans = policy.quiet_hours.spans(begin_s, begin_s + until_s + SLOT_S)
     return np.array(spans, float).reshape(-1, 2).T[:, None].copy() - begin_s

@@ -30,7 +30,8 @@ def pause_table(
     """
     jobs, nodes = world.jobs, world.nodes
     speeds = slowest_speeds(zip(nodes.speed.tolist(), nodes.gpu_capacity.tolist(), strict=True))
-    longest_s = jobs.estimate_s / np.where(jobs.gpus > 0.0, speeds[1], speeds[0])
+    slowest = np.where(jobs.gpus > 0.0, speeds[1], speeds[0])
+    longest_s = jobs.estimate_s / np.minimum(slowest, 1.0)  # as `longest_run_s`
     may_wait = np.array([one is not None for one in terms])
     saves_s = np.where(np.isfinite(jobs.save_every_s), jobs.save_every_s, 0.0) + jobs.save_s
     numbers = np.empty((5, jobs.arrival_s.size))

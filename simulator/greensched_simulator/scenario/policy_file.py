@@ -95,6 +95,13 @@ def _faults_of_metadata(metadata: object) -> FaultsByPlace:
             f"metadata.name: {quoted(name)} is no name of an object: lower-case letters, digits, "
             "- and ., such as default",
         )
+    for each in ("labels", "annotations"):
+        texts = metadata.get(each) or {}
+        if not isinstance(texts, Mapping) or not all(isinstance(x, str) for x in texts.values()):
+            yield (
+                ("metadata", each),
+                f"metadata.{each}: each value must be text, in quotes",
+            )
     for each in metadata:
         if each not in _METADATA:
             place = ("metadata", str(each))
@@ -121,9 +128,18 @@ def _not_simulated(policy: GreenPolicy, has_mode: bool) -> Iterator[str]:
 def _notes_on_others(path: Path, policy: GreenPolicy, others: Sequence[Any]) -> Iterator[str]:
     """Yield a note on the objects beside the policy and its bundle: they change nothing."""
     bundle = "ConfigMap", policy.bundle_config_map
-    named = [(str(each.get("kind")), (each.get("metadata") or {}).get("name")) for each in others]
-    if unused := [f"{kind} {name}" for kind, name in named if (kind, name) != bundle]:
+    named = [(each.get("kind"), _mapping(each.get("metadata")).get("name")) for each in others]
+    unused = [
+        f"{kind or 'a document without kind'} {name or ''}".strip()
+        for kind, name in named
+        if (kind, name) != bundle
+    ]
+    if unused:
         yield f"{path.name}: of no effect on the simulation: {', '.join(unused)}"
+
+
+def _mapping(found: object) -> Mapping[str, Any]:
+    return found if isinstance(found, Mapping) else {}
 
 
 def _with_net(policy: GreenPolicy, objects: Sequence[Any]) -> PolicyFromFile:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import httpx
 import pytest
 
+from greensched_core.clock import ManualClock
 from greensched_core.ledger_records import Amounts
 from greensched_operator.controller.kept_budgets import KeptBudgets
 from greensched_operator.objects.green_policy import Budget, BudgetPeriod
@@ -50,7 +52,8 @@ class Leader:
     def __init__(self, server: Server, *, leads: bool = True) -> None:
         self.budgets, self.errors = Budgets(), list[ControllerError]()
         own = OwnLease(api_of(server.answer), "own", "b", "")
-        self.kept = KeptBudgets(self.budgets, own, lambda: leads, self.errors.append)
+        clock = ManualClock(NOW_S)
+        self.kept = KeptBudgets(self.budgets, own, clock, lambda: leads, self.errors.append)
 
     def start(self, namespace: str = "team") -> None:
         """Count a start that takes the whole budget of its namespace."""
@@ -120,9 +123,56 @@ async def test_a_use_that_nobody_can_read_is_counted_and_the_rest_is_kept() -> N
     assert leader.errors == [ControllerError.BUDGETS_NOT_RECALLED]
 
 
-@pytest.mark.parametrize("body", [b"<html>", b'{"data": 5}'])
+async def test_what_cannot_be_read_at_first_is_read_within_seconds_and_planning_waits_for_it() -> (
+    None
+):
+    server = Server({"team": f"[[{int(NOW_S // 86_400)}, 1, 0]]"})
+    server.refuses = 503
+    leader = Leader(server)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(leader.kept.run())
+        while not leader.errors:
+            await asyncio.sleep(0.01)
+        server.refuses = 0
+        await leader.kept.recalled()
+        assert leader.is_spent()
+        running.cancel()
+    assert leader.errors == [ControllerError.BUDGETS_NOT_RECALLED]
+
+
+async def test_after_somebody_has_deleted_it_all_of_it_is_written_again() -> None:
+    server = Server({})
+    leader = Leader(server)
+    await leader.kept.recall()
+    for namespace in ("team", "others"):
+        leader.start(namespace)
+    await leader.kept.keep()
+    server.data = None
+    leader.start()
+    await leader.kept.keep()
+    assert server.data is not None
+    assert server.data.keys() == {"team", "others"}
+
+
+async def test_each_kind_of_error_is_logged_once_until_it_is_over(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    server = Server({"odd": "much"})
+    leader = Leader(server)
+    await leader.kept.recall()
+    for refuses in (403, 403, 0, 403):
+        leader.start()
+        server.refuses = refuses
+        await leader.kept.keep()
+    told = capsys.readouterr().out
+    assert told.count("could not be read: periods begin at zero") == 1
+    assert told.count("could not be written: the next leader") == 2
+
+
+@pytest.mark.parametrize("body", [b"<html>", b'{"data": 5}', b'{"data": {"\xff": "1"}}'])
 async def test_an_answer_that_is_no_config_map_is_asked_for_again(body: bytes) -> None:
     errors, budgets = list[ControllerError](), Budgets()
     own = OwnLease(api_of(lambda _: httpx.Response(200, content=body)), "own", "b", "")
-    assert not await KeptBudgets(budgets, own, lambda: True, errors.append).recall()
+    clock = ManualClock(NOW_S)
+    assert not await KeptBudgets(budgets, own, clock, lambda: True, errors.append).recall()
     assert errors == [ControllerError.BUDGETS_NOT_RECALLED]

@@ -95,7 +95,8 @@ def test_what_just_fits_is_no_fault(said: dict[str, str]) -> None:
         pytest.param("runnow", labels.RUN_NOW, id="no-hyphen"),
         pytest.param("owner-team", None, id="of-others"),
         pytest.param("planned-start", None, id="ours"),
-        pytest.param("runtimes", None, id="what-a-cronjob-keeps"),
+        pytest.param("reference-runtimes", None, id="what-a-cronjob-keeps"),
+        pytest.param("runtimes", None, id="what-a-cronjob-kept-in-020"),
     ],
 )
 def test_what_is_nearly_an_annotation_of_ours_is_reported(name: str, meant: str | None) -> None:

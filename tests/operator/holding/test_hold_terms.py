@@ -231,6 +231,20 @@ def test_a_run_seen_before_it_was_due_is_not_its_own_next_run(early_s: float) ->
     assert terms.latest_start_s == due_s + HOUR_S - 60.0
 
 
+def test_where_all_nodes_are_fast_only_a_learned_runtime_is_shorter() -> None:
+    yearly = replace(HOURLY, schedule="0 0 1 1 *", runtimes_s=(7200.0,) * 3)
+    policy = replace(POLICY, start_delay_s=0.0, runtime_error=0.0)
+
+    def longest_s(cron_job: CronJob | None, runtime_s: float | None) -> float:
+        asked = hold_request(deadline_s=8 * HOUR_S, runtime_s=runtime_s)
+        terms = hold_terms(asked, policy, cron_job, slowest_speed=2.0)
+        assert isinstance(terms, HoldTerms)
+        return NOW_S + 8 * HOUR_S - 30.0 - terms.latest_start_s
+
+    assert longest_s(yearly, None) == pytest.approx(3600.0)
+    assert longest_s(None, 7200.0) == pytest.approx(7200.0), "as it was declared"
+
+
 @pytest.mark.parametrize(
     ("speed", "learned", "wait_s"),
     [

@@ -105,6 +105,15 @@ def test_a_workloads_speed_is_the_mean_of_its_nodes_over_its_runs() -> None:
     assert scene.runs.speed("uid-of-train") == pytest.approx((600.0 * 2.0 + 1200.0 * 0.5) / 1800.0)
 
 
+def test_the_speed_of_a_node_that_was_listed_after_its_pod_counts() -> None:
+    scene = Scene(sites={})
+    scene.runs.upsert(pod("p1", "train"))
+    scene.sites["n1"] = on_node(2.0)
+    assert scene.runs.speed("uid-of-train") == 2.0
+    scene.runs.remove(pod("p1", "train"))
+    assert [ran.site for ran in scene.runs.take("uid-of-train")] == [on_node(2.0)]
+
+
 @pytest.mark.parametrize("site", [None, SITE], ids=["no-node", "of-unknown-make"])
 def test_the_speed_of_a_workload_nobody_saw_on_a_known_node_is_unknown(
     site: NodeSite | None,

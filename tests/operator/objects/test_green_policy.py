@@ -148,11 +148,6 @@ def test_a_field_of_a_later_version_is_skipped() -> None:
                             {"from": "23:00", "to": "13:30", "timeZone": "UTC"}]},
             "it is always quiet", id="always-by-two",
         ),
-        pytest.param(  # in winter, an hour before six in Berlin is free
-            {"quietHours": [{"from": "06:00", "to": "23:00", "timeZone": "Europe/Berlin"},
-                            {"from": "21:00", "to": "04:00", "timeZone": "UTC"}]},
-            "it is always quiet for two weeks from March on", id="always-in-summer",
-        ),
         pytest.param(
             {"quietHours": [{"from": "01:00", "to": "02:00", "timeZone": "Europe/Berln"}]},
             "'Europe/Berln' is not a time zone", id="time-zone",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_operator.objects.quiet_fields import EVERY_DAY
-from greensched_operator.objects.quiet_hours import QuietHours, QuietWindow
+from greensched_operator.objects.quiet_hours import QUIET_HOURS, QuietHours, QuietWindow
 
 BERLIN = ZoneInfo("Europe/Berlin")
 ZONES = [ZoneInfo(name) for name in ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata",
@@ -180,3 +180,14 @@ def test_spans_are_in_order_apart_and_say_what_each_instant_says(
         if moment < begin + length:
             within = any(span.begin <= moment < span.end for span in spans)
             assert within == hours.is_quiet(moment)
+
+
+def test_hours_that_are_always_quiet_in_summer_only_are_one_span_there() -> None:
+    """In winter the hour before six in Berlin is free; the plan must not take July for it."""
+    windows = [{"from": "06:00", "to": "23:00", "timeZone": "Europe/Berlin"},
+               {"from": "21:00", "to": "04:00", "timeZone": "UTC"}]  # fmt: skip
+    hours = QUIET_HOURS.read(windows, "quietHours")
+    assert hours.next_allowed(at("2026-01-14T06:00:00")) is not None
+    assert hours.next_allowed(at("2026-07-14T06:00:00")) is None
+    (begin_s,), (end_s,) = hours.spans_ahead(at("2026-07-14T06:00:00"))
+    assert begin_s <= at("2026-07-14T06:00:00") < at("2026-07-28T06:00:00") <= end_s

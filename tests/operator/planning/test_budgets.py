@@ -77,7 +77,7 @@ def test_the_next_leader_goes_on_with_what_was_written() -> None:
     first.opens_s("team", day, NOON)
     second = Budgets()
     second.spend("team", NOON, Amounts(energy_j=KWH))  # before it could read
-    assert second.recall(first.changes()) == []
+    assert second.recall(first.everything(), NOON) == []
     assert second.opens_s("team", day, NOON) == MIDNIGHT
     assert second.opens_s("team", Budget(BudgetPeriod.DAY, energy_kwh=10.1), NOON) == OPEN
     assert second.opens_s("team", Budget(BudgetPeriod.DAY, carbon_kg=3.0), NOON) == MIDNIGHT
@@ -102,6 +102,15 @@ def test_only_namespaces_with_a_budget_are_written_and_each_change_once() -> Non
 def test_a_use_that_cannot_be_read_is_named_and_the_others_count(text: str) -> None:
     budgets = Budgets()
     today = f"[[{int(NOON // DAY_S)}, 10, 0]]"
-    assert budgets.recall({"odd": text, "team": today}) == ["odd"]
+    assert budgets.recall({"odd": text, "team": today}, NOON) == ["odd"]
     assert budgets.opens_s("team", Budget(BudgetPeriod.DAY, energy_kwh=10.0), NOON) == MIDNIGHT
     assert budgets.opens_s("odd", Budget(BudgetPeriod.DAY, energy_kwh=10.0), NOON) == OPEN
+
+
+def test_a_use_too_old_to_count_is_removed_once() -> None:
+    budgets, today = Budgets(), int(NOON // DAY_S)
+    old, recent = f"[[{today - 32}, 5, 5]]", f"[[{today - 32}, 5, 5], [{today - 31}, 1, 1]]"
+    assert budgets.recall({"gone": old, "team": recent}, NOON) == []
+    assert budgets.changes() == {"gone": None}
+    budgets.written({"gone": None})
+    assert budgets.changes() == {}

@@ -64,14 +64,14 @@ def test_a_list_is_judged_as_a_whole(nodes: ClusterNodes, changes: list[str]) ->
     assert changes == ["changed"]
 
 
-def test_no_runtime_is_taken_to_be_shorter_than_declared(nodes: ClusterNodes) -> None:
+def test_it_may_be_faster_than_the_reference_node(nodes: ClusterNodes) -> None:
     listed(nodes, node("new", FAST))
-    assert nodes.slowest_speed(0.0) == 1.0
+    assert nodes.slowest_speed(0.0) > 1.0
 
 
 def test_work_with_gpus_runs_on_nodes_that_have_them(nodes: ClusterNodes) -> None:
     listed(nodes, node("old", SLOW), node("new", FAST, gpus=4))
-    assert nodes.slowest_speed(0.0) < nodes.slowest_speed(1.0) == 1.0
+    assert nodes.slowest_speed(0.0) < 1.0 < nodes.slowest_speed(1.0)
 
 
 def test_where_no_node_has_gpus_any_may_get_them(nodes: ClusterNodes) -> None:
@@ -88,7 +88,7 @@ def test_a_node_that_gets_no_work_no_longer_counts(
         nodes.remove(node("old", SLOW))
     else:
         nodes.upsert(node("old", SLOW, is_cordoned=True))
-    assert nodes.slowest_speed(0.0) == 1.0
+    assert nodes.slowest_speed(0.0) > 1.0
     assert changes == ["changed", "changed"]
 
 

@@ -31,8 +31,9 @@ def word(renewed: str) -> bytes:
 
 
 def noting(text: str) -> bytes:
-    note = json.dumps({"metadata": {"annotations": {labels.SLOWEST_SPEEDS: text}}})
-    return note.encode()
+    spec = json.loads(word("2026-01-01T00:00:00Z"))["spec"]
+    noted = {"metadata": {"annotations": {labels.SLOWEST_SPEEDS: text}}, "spec": spec}
+    return json.dumps(noted).encode()
 
 
 def listening(clock: ManualClock, *listed: bytes) -> LeaseHeartbeat:
@@ -118,16 +119,17 @@ def test_who_lives_is_heard_before_we_have_done_listening() -> None:
 
 
 def test_who_listens_learns_how_slow_the_slowest_node_is() -> None:
-    pulse = listening(ManualClock())
-    assert pulse.slowest_speed(0.0) == 1.0, "before the first word"
+    pulse = listening(ManualClock(), word("2026-01-01T00:00:00Z"))
+    assert pulse.slowest_speed(0.0) == 1.0, "before the first note"
     written = speed_note(lambda gpus: 0.5 if gpus else 0.25)[labels.SLOWEST_SPEEDS]
     pulse.upsert(decode_lease(noting(written)))
     assert (pulse.slowest_speed(0.0), pulse.slowest_speed(8.0)) == (0.25, 0.5)
+    assert pulse.is_heard is False, "a note alone is no sign of life"
     hear_list(pulse)
     assert pulse.slowest_speed(0.0) == 1.0, "the Lease is gone"
 
 
-@pytest.mark.parametrize("text", ["", "slow", "[1]", "[0, 1]", "[1, -1]", "[2, 2]", "[NaN, 1]"])
+@pytest.mark.parametrize("text", ["", "slow", "[1]", "[0, 1]", "[1, -1]", "[1, 1e999]"])
 def test_speeds_that_no_leader_has_written_count_as_none(text: str) -> None:
     pulse = listening(ManualClock(), noting(text))
     assert (pulse.slowest_speed(0.0), pulse.slowest_speed(1.0)) == (1.0, 1.0)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_operator.objects.green_policy import BUILT_IN
+from greensched_policies.costs.late_runs import late_share
 from greensched_policies.encoding.timing import (
     MOST_SLACK_H,
     TIMING_FEATURES,
@@ -19,7 +20,6 @@ from greensched_policies.encoding.timing import (
     relative_to_day,
     timing_columns,
 )
-from greensched_policies.planning.lateness import late_share
 
 HOUR_S = 3600.0
 THURSDAY_S = 7 * 86_400.0  # a week after the epoch, at midnight

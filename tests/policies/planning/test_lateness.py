@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greensched_policies.costs.late_runs import late_share, never_late_ratio, price_of_lateness
 from greensched_policies.planning.lateness import (
     error_of,
-    late_share,
     longest_ratio,
     median_runtime_s,
     spare_s,
@@ -41,6 +41,16 @@ def test_who_leaves_the_longest_ratio_is_late_as_rarely_as_asked(
 ])  # fmt: skip
 def test_the_chance_to_be_late(left_s: float, error: float, share: float) -> None:
     assert late_share(left_s, 100.0, error) == pytest.approx(share)
+
+
+@given(st.floats(0.01, 3.0))
+def test_beyond_five_standard_deviations_no_run_is_late(error: float) -> None:
+    assert late_share(never_late_ratio(error), 1.0, error) < 1e-6
+
+
+@pytest.mark.parametrize(("target", "price"), [(0.99, 1.0), (0.995, 2.0), (0.999, 10.0)])
+def test_who_wants_to_be_surer_pays_more_for_a_late_run(target: float, price: float) -> None:
+    assert price_of_lateness(target) == pytest.approx(price)
 
 
 def test_past_runs_are_known_by_their_median_and_their_spread() -> None:

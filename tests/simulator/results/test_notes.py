@@ -31,6 +31,6 @@ def test_a_green_policy_that_leaves_out_pauses_says_so(
     (done,) = compare(loaded, policies_named(policy), (1,), lambda policy, seed: None)
     told = [note for note in notes_of_first(done) if "pauses no job" in note]
     assert told == (
-        ["green-policy pauses no job; on a cluster, Jobs that can be suspended are paused: "
+        ["green-policy pauses no job; on a cluster, Jobs that can be suspended may be paused: "
          "green-policy+pause-if-worth"] if is_told else []
     )  # fmt: skip

@@ -31,6 +31,14 @@ def test_the_policy_is_the_one_that_users_apply_among_other_objects(tmp_path: Pa
     assert (policy.name, policy.mode) == ("default", "enforce")
 
 
+def test_other_objects_may_be_anything(tmp_path: Path) -> None:
+    others = "kind: Job\nmetadata: x\n", "metadata: {name: y}\n"
+    found = read_policy_file(written(tmp_path, f"{HEAD}spec: {{mode: enforce}}\n", *others))
+    assert found.notes == (
+        "policy.yaml: of no effect on the simulation: Job, a document without kind y",
+    )
+
+
 @pytest.mark.parametrize(
     ("documents", "reason"),
     [
@@ -64,6 +72,11 @@ def test_the_policy_is_the_one_that_users_apply_among_other_objects(tmp_path: Pa
                       "spec: {mode: enforce}\n"],
                      r"metadata.label: there is no such field \(close: labels\)",
                      id="a-misspelt-part-of-metadata"),
+        pytest.param([f"{HEAD.replace('name: default', 'name: default, labels: {a: 5}')}"
+                      "spec: {mode: enforce}\n"],
+                     "metadata.labels: each value must be text, in quotes", id="a-numeric-label"),
+        pytest.param([f"{HEAD}spec: {{mode: enforce, longestHold: {'1h' * 33}}}\n"],
+                     "has more than 32 characters", id="a-long-duration"),
         pytest.param([f"{HEAD}spec: {{mode: enforce, longestHold: ' 1h'}}\n"],
                      "spec.longestHold: ' 1h' has blanks around it", id="blanks"),
         pytest.param([f"{HEAD}spec: {{mode: enforce, mode: shadow}}\n"], "mode is given twice",
