@@ -26,6 +26,7 @@ MAY = [
     ("controller", EVERYWHERE, "get patch", f"{WEBHOOKS}:greensched"),
     ("controller", EVERYWHERE, "create", "authorization.k8s.io/selfsubjectaccessreviews"),
     ("controller", HERE, "create", "coordination.k8s.io/leases"),
+    ("controller", HERE, "patch", "/configmaps:greensched-budgets"),
     ("controller", HERE, "get patch", "coordination.k8s.io/leases:greensched-operator"),
     ("controller", HERE, "patch", "coordination.k8s.io/leases:greensched-heartbeat"),
     ("controller", HERE, "get patch", "/secrets:greensched-webhook"),

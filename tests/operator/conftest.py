@@ -18,7 +18,7 @@ import pytest_asyncio
 import yaml
 
 from greensched_core import labels
-from greensched_core.api_paths import CONFIGURATIONS
+from greensched_core.api_paths import CONFIGURATIONS, config_maps_path
 from greensched_core.clock import WallClock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
@@ -351,6 +351,8 @@ async def place(
         ledger_port=0,
     )
     made = Place(api, namespace, own, settings, api_access)
+    budgets = {"metadata": {"name": settings.budgets_config_map}}
+    await api.create(config_maps_path(own), json.dumps(budgets).encode())
     yield made
     await api.delete(f"/api/v1/namespaces/{own}")
     for name in made.signals:

@@ -1,7 +1,7 @@
 """Keeps the use of budgets in a ConfigMap, from which the next leader goes on."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
@@ -32,7 +32,11 @@ class _ConfigMap(msgspec.Struct):
 
 
 class KeptBudgets:
-    """Reads the use of budgets once, and writes what changes; the ConfigMap is made when needed."""
+    """Reads the use of budgets once, and writes it whenever it has changed.
+
+    The chart makes the ConfigMap: with the right to create any, this process could make the one
+    that starts the emergency release.
+    """
 
     def __init__(
         self,
@@ -106,26 +110,17 @@ class KeptBudgets:
         changes = self._budgets.changes()
         if not changes or not self._may_write():
             return True
+        # A use that somebody has deleted comes back: all is written whenever anything has changed.
+        body = msgspec.json.encode({"data": {**changes, **self._budgets.everything()}})
         try:
-            await self._patch_or_create(changes)
+            await self._client.patch(f"{self._config_maps}/{self._name}", body)
         except ApiUnavailable as fault:
-            self._report(ControllerError.BUDGETS_NOT_KEPT, str(fault))
+            missing = "; `helm upgrade` makes it again" if fault.status == 404 else ""
+            self._report(ControllerError.BUDGETS_NOT_KEPT, f"{fault}{missing}")
             return False
         self._budgets.written(changes)
         self._failing.discard(ControllerError.BUDGETS_NOT_KEPT)
         return True
-
-    async def _patch_or_create(self, changes: Mapping[str, str | None]) -> None:
-        try:
-            body = self._encoded(changes)
-            await self._client.patch(f"{self._config_maps}/{self._name}", body)
-        except ApiUnavailable as fault:
-            if fault.status != 404:
-                raise
-            await self._client.create(self._config_maps, self._encoded(self._budgets.everything()))
-
-    def _encoded(self, data: Mapping[str, str | None]) -> bytes:
-        return msgspec.json.encode({"metadata": {"name": self._name}, "data": data})
 
     def _report(self, error: ControllerError, reason: str) -> None:
         self._failed(error)

@@ -32,17 +32,17 @@ class Server:
         self.writes: list[str] = []
 
     def answer(self, request: httpx.Request) -> httpx.Response:
-        """Answer a GET, PATCH or POST as an API server does."""
+        """Answer a GET or PATCH as an API server does."""
         if self.refuses:
             return httpx.Response(self.refuses, json={"message": "no"})
         if request.method == "GET":
             known: dict[str, Any] = {"metadata": {"name": "b"}, "data": self.data}
             return httpx.Response(404 if self.data is None else 200, json=known)
-        if request.method == "PATCH" and self.data is None:
+        assert (request.method, request.url.path) == ("PATCH", f"{PATH}/b")
+        if self.data is None:
             return httpx.Response(404, json={"message": "not found"})
-        assert request.url.path == (PATH if request.method == "POST" else f"{PATH}/b")
         self.writes.append(request.method)
-        self.data = (self.data or {}) | json.loads(request.content)["data"]
+        self.data |= json.loads(request.content)["data"]
         return httpx.Response(200, json={})
 
 
@@ -66,13 +66,13 @@ class Leader:
 
 
 async def test_what_one_leader_started_counts_for_the_next() -> None:
-    server = Server()
+    server = Server({})
     first = Leader(server)
     assert await first.kept.recall()
     first.start()
     assert await first.kept.keep()
     assert await first.kept.keep()
-    assert server.writes == ["POST"], "it is written once"
+    assert server.writes == ["PATCH"], "it is written once"
     second = Leader(server)
     assert not second.is_spent()
     assert await second.kept.recall()
@@ -140,7 +140,7 @@ async def test_what_cannot_be_read_at_first_is_read_within_seconds_and_planning_
     assert leader.errors == [ControllerError.BUDGETS_NOT_RECALLED]
 
 
-async def test_after_somebody_has_deleted_it_all_of_it_is_written_again() -> None:
+async def test_after_somebody_has_deleted_it_all_of_it_is_written_once_it_is_there_again() -> None:
     server = Server({})
     leader = Leader(server)
     await leader.kept.recall()
@@ -149,8 +149,9 @@ async def test_after_somebody_has_deleted_it_all_of_it_is_written_again() -> Non
     await leader.kept.keep()
     server.data = None
     leader.start()
-    await leader.kept.keep()
-    assert server.data is not None
+    assert not await leader.kept.keep()
+    server.data = {}
+    assert await leader.kept.keep()
     assert server.data.keys() == {"team", "others"}
 
 

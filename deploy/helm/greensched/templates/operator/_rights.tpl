@@ -73,9 +73,6 @@
 # The use of budgets, which outlives a leader.
 - apiGroups: [""]
   resources: [configmaps]
-  verbs: [create]
-- apiGroups: [""]
-  resources: [configmaps]
   resourceNames: [{{ include "greensched.budgetsName" .root }}]
   verbs: [patch]
 # An extender's decision on a placed pod, which it serves on its pod's loopback only.
