@@ -32,10 +32,10 @@ DECISION = f"{GROUP}/decision"
 PAUSED_AT = f"{GROUP}/paused-at"  # when it was last paused
 WORK_DONE = f"{GROUP}/work-done"  # by then, in all run segments: a duration
 PAUSES = f"{GROUP}/pauses"  # number of pauses so far
-# On CronJobs: seconds of the last runs on a reference node, JSON; and the durations that 0.1 and
-# 0.2 wrote, which are not read.
+# On CronJobs: seconds of the last runs on a reference node, JSON; and the durations that 0.1
+# wrote, which are not read.
 RUNTIMES = f"{GROUP}/reference-runtimes"
-DURATIONS_OF_020 = f"{GROUP}/runtimes"
+DURATIONS_OF_010 = f"{GROUP}/runtimes"
 WRITTEN = frozenset(
     {
         LATEST_START,

@@ -148,9 +148,13 @@ class Arrivals:
         cron_job = rules.cron_job(work.namespace, owner.name)
         if cron_job is None or work.started_s is None or work.ended_s is None:
             return
+        if labels.PAUSED_AT in work.annotations:
+            return  # its times cover only the run after the last pause
         speed = self._speed_of_run(work.uid)
-        if labels.PAUSED_AT in work.annotations or speed is None:
-            return  # its times cover only the run after the last pause, or on an unknown node
+        if speed is None:
+            run = f"{work.namespace}/{work.name}"
+            log.info("runtime not learned: nobody saw on which node it ran", work=run)
+            return
         # Object times are whole seconds.
         runtime_s = max(work.ended_s - work.started_s, 0.5) * speed
 

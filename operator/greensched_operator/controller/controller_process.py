@@ -50,7 +50,7 @@ from greensched_operator.objects.cron_jobs import CronJob, read_cron_job
 from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Resolved, resolve
 from greensched_operator.objects.job_power_profile import JobPowerProfile, ParsedProfile
 from greensched_operator.objects.placed_pods import PlacedPod
-from greensched_operator.objects.policy_objects import PolicyObject, profile_watch
+from greensched_operator.objects.policy_objects import PolicyObject, named_profile, profile_watch
 from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.busy_cores import BusyCores
 from greensched_operator.planning.cluster_state import ClusterNodes, RunningPod, RunningPods, Zone
@@ -183,8 +183,7 @@ class ControllerProcess:
         self._seen_profiles[key] = phases
 
     def _profile(self, namespace: str, name: str) -> JobPowerProfile | None:
-        found = self._profiles.get(namespace, name) if name else None
-        return None if found is None else found.spec.profile
+        return named_profile(self._profiles, namespace, name)
 
     def _policy_for(self, namespace: str, name: str) -> Resolved:
         return resolve(self.policies.by_name, namespace, name, self._settings.namespace)
@@ -374,8 +373,8 @@ class ControllerProcess:
     async def _decide(self) -> None:
         """Take turns once all watches have listed; budgets may be recalled later."""
         settings = self._settings
-        own = OwnLease(self._client, settings.namespace, settings.budgets_config_map, "")
-        kept = KeptBudgets(self.budgets, own, self._clock, self.lease.holds,
+        path = f"{config_maps_path(settings.namespace)}/{settings.budgets_config_map}"
+        kept = KeptBudgets(self.budgets, self._client, path, self._clock, self.lease.holds,
                            lambda error: self.metrics.fallbacks.labels(error).inc())  # fmt: skip
         async with asyncio.TaskGroup() as group:
             group.create_task(kept.run())

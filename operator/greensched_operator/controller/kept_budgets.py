@@ -7,11 +7,10 @@ from contextlib import suppress
 import msgspec
 import structlog
 
-from greensched_core.api_paths import config_maps_path
 from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiClient
 from greensched_operator.planning.budgets import Budgets
-from greensched_operator.runtime.own_lease import OwnLease
 from greensched_operator.writing.metrics import ControllerError
 
 log = structlog.get_logger()
@@ -41,16 +40,18 @@ class KeptBudgets:
     def __init__(
         self,
         budgets: Budgets,
-        own: OwnLease,
+        client: ApiClient,
+        path: str,
         clock: Clock,
         may_write: Callable[[], bool],
         failed: Callable[[ControllerError], None],
     ) -> None:
-        """`may_write` returns whether this replica leads; `failed` counts an error."""
+        """`path` is the ConfigMap's in the API.
+
+        `may_write` returns whether this replica leads; `failed` counts an error.
+        """
         self._budgets = budgets
-        self._client = own.client
-        self._config_maps = config_maps_path(own.namespace)
-        self._name = own.name
+        self._client, self._path = client, path
         self._clock = clock
         self._may_write = may_write
         self._failed = failed
@@ -71,7 +72,7 @@ class KeptBudgets:
         if self._is_recalled.is_set():
             return True
         try:
-            raw = await self._client.get(f"{self._config_maps}/{self._name}")
+            raw = await self._client.get(self._path)
         except ApiUnavailable as fault:
             if fault.status != 404:
                 self._report(ControllerError.BUDGETS_NOT_RECALLED, str(fault))
@@ -85,7 +86,7 @@ class KeptBudgets:
             return False
         self._failing.discard(ControllerError.BUDGETS_NOT_RECALLED)
         if unread:
-            told = f"ConfigMap {self._name} has unreadable values of {', '.join(unread)}"
+            told = f"{self._path} has unreadable values of {', '.join(unread)}"
             self._report(ControllerError.BUDGETS_NOT_RECALLED, told)
         self._is_recalled.set()
         return True
@@ -113,7 +114,7 @@ class KeptBudgets:
         # A use that somebody has deleted comes back: all is written whenever anything has changed.
         body = msgspec.json.encode({"data": {**changes, **self._budgets.everything()}})
         try:
-            await self._client.patch(f"{self._config_maps}/{self._name}", body)
+            await self._client.patch(self._path, body)
         except ApiUnavailable as fault:
             missing = "; `helm upgrade` makes it again" if fault.status == 404 else ""
             self._report(ControllerError.BUDGETS_NOT_KEPT, f"{fault}{missing}")

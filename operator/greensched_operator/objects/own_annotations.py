@@ -14,7 +14,7 @@ from greensched_core.quoting import quoted
 
 MOST_UNKNOWN = 32  # of an object; more are reported as one fault
 _PREFIX = f"{labels.GROUP}/"
-_KNOWN = labels.ASKED | labels.WRITTEN | {labels.RUNTIMES, labels.DURATIONS_OF_020}
+_KNOWN = labels.ASKED | labels.WRITTEN | {labels.RUNTIMES, labels.DURATIONS_OF_010}
 _NEARLY = 0.9  # similarity of names with their prefix: one or two letters are wrong
 _LONGEST = max(map(len, labels.ASKED)) * (2 / _NEARLY - 1)  # longer names resemble none of ours
 

@@ -10,9 +10,10 @@ from greensched_core.clock import Clock
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.watching import Sink, Watch
 from greensched_operator.objects.green_policy import GreenPolicy, parse
-from greensched_operator.objects.job_power_profile import ParsedProfile
+from greensched_operator.objects.job_power_profile import JobPowerProfile, ParsedProfile
 from greensched_operator.objects.job_power_profile import parse_job_power_profile as parse_profile
 from greensched_operator.objects.resource_fields import decoded_object, read_meta
+from greensched_operator.objects.watched import Objects
 
 Spec = TypeVar("Spec")
 
@@ -46,6 +47,14 @@ def read_profile(raw: bytes | msgspec.Raw) -> PolicyObject[ParsedProfile]:
     return PolicyObject(
         meta.namespace, meta.name, meta.generation, parse_profile(whole), whole.get("status")
     )
+
+
+def named_profile(
+    profiles: Objects[PolicyObject[ParsedProfile]], namespace: str, name: str
+) -> JobPowerProfile | None:
+    """Return the JobPowerProfile of that name; None if there is none, or it has faults."""
+    found = profiles.get(namespace, name) if name else None
+    return None if found is None else found.spec.profile
 
 
 def profile_watch(

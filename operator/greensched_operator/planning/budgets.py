@@ -65,9 +65,8 @@ class Budgets:
         As JSON, by namespace: lists of a day of UTC since the epoch, kWh, and kg. None: its use is
         too old to count, and may be removed.
         """
-        every = self.everything()
-        stale = dict.fromkeys(self._stale - every.keys())
-        return {name: every[name] for name in sorted(self._changed & every.keys())} | stale
+        stale = dict.fromkeys(self._stale - self._spent.keys())
+        return {name: self._written(name) for name in sorted(self._changed & self._limited)} | stale
 
     def everything(self) -> dict[str, str]:
         """Return the use of each namespace with a budget, as `changes` has it."""

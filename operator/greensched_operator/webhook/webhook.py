@@ -3,6 +3,7 @@
 import asyncio
 import os
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,8 @@ from greensched_operator.holding.judging import HoldRules
 from greensched_operator.objects import watched
 from greensched_operator.objects.cron_jobs import CronJob, read_cron_job
 from greensched_operator.objects.green_policy import GreenPolicy, Resolved, resolve
-from greensched_operator.objects.job_power_profile import JobPowerProfile, ParsedProfile
-from greensched_operator.objects.policy_objects import PolicyObject, profile_watch
+from greensched_operator.objects.job_power_profile import ParsedProfile
+from greensched_operator.objects.policy_objects import PolicyObject, named_profile, profile_watch
 from greensched_operator.runtime.heartbeat import Lease, LeaseHeartbeat, decode_lease
 from greensched_operator.runtime.process_watches import ProcessWatches
 from greensched_operator.runtime.processes import Tasks
@@ -123,7 +124,7 @@ class WebhookProcess:
                 self.policy_for,
                 self.cron_jobs.get,
                 is_emergency_release=len(self.emergency) > 0,
-                profile=self._profile,
+                profile=partial(named_profile, self.profiles),
                 slowest_speed=self._heartbeat.slowest_speed,
             ),
             kueue_gated_by=self._settings.kueue_gated_by,
@@ -133,10 +134,6 @@ class WebhookProcess:
     def policy_for(self, namespace: str, name: str) -> Resolved:
         """Return the GreenPolicy for work in a namespace; `name` is the one it names, or ""."""
         return resolve(self.policies.by_name, namespace, name, self._settings.namespace)
-
-    def _profile(self, namespace: str, name: str) -> JobPowerProfile | None:
-        found = self.profiles.get(namespace, name) if name else None
-        return None if found is None else found.spec.profile
 
     def ready(self) -> str:
         """Return "" once the webhook has its inputs and listens, else what it waits for."""

@@ -215,7 +215,7 @@ class Writer:
 
     async def remember_runtimes(self, namespace: str, cron_job: str, runtimes: str) -> bool:
         """Write on a CronJob how long its last runs would have taken on a reference node."""
-        annotations = {labels.RUNTIMES: runtimes, labels.DURATIONS_OF_020: None}
+        annotations = {labels.RUNTIMES: runtimes, labels.DURATIONS_OF_010: None}
         body = msgspec.json.encode({"metadata": {"annotations": annotations}})
         path = f"/apis/batch/v1/namespaces/{namespace}/cronjobs/{cron_job}"
         return await self._sent(WriteKind.RUNTIMES, path, body, STRATEGIC_MERGE_PATCH)

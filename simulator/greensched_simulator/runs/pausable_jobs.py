@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from greensched_operator.holding.holding import HoldTerms, margin_s
+from greensched_operator.holding.holding import HoldTerms, longest_run_s, margin_s
 from greensched_operator.objects.green_policy import GreenPolicy
 from greensched_operator.planning.cluster_state import slowest_speeds
 from greensched_policies.planning.resuming import restarts_left
@@ -31,7 +31,8 @@ def pause_table(
     jobs, nodes = world.jobs, world.nodes
     speeds = slowest_speeds(zip(nodes.speed.tolist(), nodes.gpu_capacity.tolist(), strict=True))
     slowest = np.where(jobs.gpus > 0.0, speeds[1], speeds[0])
-    longest_s = jobs.estimate_s / np.minimum(slowest, 1.0)  # as `longest_run_s`
+    runs = zip(jobs.estimate_s.tolist(), slowest.tolist(), strict=True)
+    longest_s = np.array([longest_run_s(each_s, "annotation", speed) for each_s, speed in runs])
     may_wait = np.array([one is not None for one in terms])
     saves_s = np.where(np.isfinite(jobs.save_every_s), jobs.save_every_s, 0.0) + jobs.save_s
     numbers = np.empty((5, jobs.arrival_s.size))

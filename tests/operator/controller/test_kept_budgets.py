@@ -14,11 +14,10 @@ from greensched_core.ledger_records import Amounts
 from greensched_operator.controller.kept_budgets import KeptBudgets
 from greensched_operator.objects.green_policy import Budget, BudgetPeriod
 from greensched_operator.planning.budgets import Budgets
-from greensched_operator.runtime.own_lease import OwnLease
 from greensched_operator.writing.metrics import ControllerError
 from tests.operator.annotated_work import NOW_S, api_of
 
-PATH = "/api/v1/namespaces/own/configmaps"
+PATH = "/api/v1/namespaces/own/configmaps/b"
 BUDGET = Budget(BudgetPeriod.MONTH, energy_kwh=1.0)
 KWH = 3.6e6
 
@@ -38,7 +37,7 @@ class Server:
         if request.method == "GET":
             known: dict[str, Any] = {"metadata": {"name": "b"}, "data": self.data}
             return httpx.Response(404 if self.data is None else 200, json=known)
-        assert (request.method, request.url.path) == ("PATCH", f"{PATH}/b")
+        assert (request.method, request.url.path) == ("PATCH", PATH)
         if self.data is None:
             return httpx.Response(404, json={"message": "not found"})
         self.writes.append(request.method)
@@ -51,9 +50,10 @@ class Leader:
 
     def __init__(self, server: Server, *, leads: bool = True) -> None:
         self.budgets, self.errors = Budgets(), list[ControllerError]()
-        own = OwnLease(api_of(server.answer), "own", "b", "")
-        clock = ManualClock(NOW_S)
-        self.kept = KeptBudgets(self.budgets, own, clock, lambda: leads, self.errors.append)
+        self.kept = KeptBudgets(
+            self.budgets, api_of(server.answer), PATH, ManualClock(NOW_S), lambda: leads,
+            self.errors.append,
+        )  # fmt: skip
 
     def start(self, namespace: str = "team") -> None:
         """Count a start that takes the whole budget of its namespace."""
@@ -123,9 +123,7 @@ async def test_a_use_that_nobody_can_read_is_counted_and_the_rest_is_kept() -> N
     assert leader.errors == [ControllerError.BUDGETS_NOT_RECALLED]
 
 
-async def test_what_cannot_be_read_at_first_is_read_within_seconds_and_planning_waits_for_it() -> (
-    None
-):
+async def test_planning_waits_for_what_cannot_be_read_at_first() -> None:
     server = Server({"team": f"[[{int(NOW_S // 86_400)}, 1, 0]]"})
     server.refuses = 503
     leader = Leader(server)
@@ -173,7 +171,7 @@ async def test_each_kind_of_error_is_logged_once_until_it_is_over(
 @pytest.mark.parametrize("body", [b"<html>", b'{"data": 5}', b'{"data": {"\xff": "1"}}'])
 async def test_an_answer_that_is_no_config_map_is_asked_for_again(body: bytes) -> None:
     errors, budgets = list[ControllerError](), Budgets()
-    own = OwnLease(api_of(lambda _: httpx.Response(200, content=body)), "own", "b", "")
-    clock = ManualClock(NOW_S)
-    assert not await KeptBudgets(budgets, own, clock, lambda: True, errors.append).recall()
+    client, clock = api_of(lambda _: httpx.Response(200, content=body)), ManualClock(NOW_S)
+    kept = KeptBudgets(budgets, client, PATH, clock, lambda: True, errors.append)
+    assert not await kept.recall()
     assert errors == [ControllerError.BUDGETS_NOT_RECALLED]

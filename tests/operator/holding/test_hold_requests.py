@@ -96,7 +96,7 @@ def test_what_just_fits_is_no_fault(said: dict[str, str]) -> None:
         pytest.param("owner-team", None, id="of-others"),
         pytest.param("planned-start", None, id="ours"),
         pytest.param("reference-runtimes", None, id="what-a-cronjob-keeps"),
-        pytest.param("runtimes", None, id="what-a-cronjob-kept-in-020"),
+        pytest.param("runtimes", None, id="what-a-cronjob-kept-in-010"),
     ],
 )
 def test_what_is_nearly_an_annotation_of_ours_is_reported(name: str, meant: str | None) -> None:

@@ -99,11 +99,11 @@ async def test_each_misbehaviour_is_a_fault_of_its_kind(
 async def test_silence_is_tried_again(providers: Any, naps: Naps, now: float) -> None:
     providers.behaviour[UK_HOST] = "hangs"
     async with providers.http() as http:
-        web = Web(http, ManualClock(now), replace(LIMITS, timeout_s=0.5), sleep=naps.sleep)
+        web = Web(http, ManualClock(now), replace(LIMITS, timeout_s=2.0), sleep=naps.sleep)
         with pytest.raises(ProviderFault) as fault:
             await web.converse(UK.name, UK.ask(now, ()))
     assert fault.value.reason is FaultReason.UNREACHABLE
-    assert 1 <= len(providers.hosts()) <= 3, "a busy server may not even have read all three"
+    assert providers.hosts() == [UK_HOST] * 3
     assert len(naps.seconds) == 2
 
 
