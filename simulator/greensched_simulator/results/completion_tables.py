@@ -39,11 +39,14 @@ def how_completed(results: Results) -> str:
     every = (outcome for own in results.outcomes.values() for outcome in own)
     if any(outcome.jobs_never_ran for outcome in every):
         texts.append("Jobs that never ran count as started when the billed time ends.")
-    texts.append("Shares are those that running work requests of all nodes, over the billed time.")
+    texts.append(
+        "Shares of CPUs, memory and GPUs are what running work requests of all nodes, over the "
+        "billed time."
+    )
     if results.decision_s:
         texts.append(
-            "A decision is the engine's time for all that it did, divided by its decisions; it "
-            "differs from run to run."
+            "The time of a decision is the engine's for all that it did, divided by its "
+            "decisions; it differs from run to run."
         )
     return " ".join(texts)
 
