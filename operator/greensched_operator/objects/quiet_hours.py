@@ -126,16 +126,20 @@ def _window(found: QuietWindow, where: str) -> QuietWindow:
 
 
 def _hours(windows: tuple[QuietWindow, ...], where: str) -> QuietHours:
-    quiet = QuietHours(windows)
-    # Windows in several zones may leave an hour free only until the clocks of one of them change.
-    length = _YEAR if len({window.zone.key for window in windows}) > 1 else _LOOKED_AHEAD
-    whole = TimeSpan(_A_MONDAY, _A_MONDAY + length.total_seconds())
-    if whole in quiet.spans(*whole):
+    if _is_always_quiet(windows):
         raise BadInput(
             f"{where}: it is always quiet, so no held work could start; leave some hours out, or "
             "set mode: shadow to hold nothing"
         )
-    return quiet
+    return QuietHours(windows)
+
+
+@lru_cache(maxsize=64)  # each event of a policy asks again
+def _is_always_quiet(windows: tuple[QuietWindow, ...]) -> bool:
+    # Windows in several zones may leave an hour free only until the clocks of one of them change.
+    length = _YEAR if len({window.zone.key for window in windows}) > 1 else _LOOKED_AHEAD
+    whole = TimeSpan(_A_MONDAY, _A_MONDAY + length.total_seconds())
+    return whole in QuietHours(windows).spans(*whole)
 
 
 QUIET_HOURS = many(

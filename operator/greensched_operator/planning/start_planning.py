@@ -285,6 +285,7 @@ def _together(each: Sequence[StartRequest]) -> StartRequest:
         node_share=max(one.node_share for one in each),
         due_s=min(one.due_s for one in each),
         runtime_error=max(one.runtime_error for one in each),
+        late_price=max(one.late_price for one in each),
     )
 
 
@@ -335,7 +336,8 @@ def _planned(
     kept_s = math.nan if before_s is None else before_s
     start_s = release_s(chosen.start_s, kept_s, delay_s, now_s, SLOT_S)
     start_s = max(start_s, earliest_s)
-    start_s = max(start_s, one.policy.quiet_hours.next_allowed(max(start_s, now_s)) or start_s)
+    allowed_s = one.policy.quiet_hours.next_allowed(max(start_s, now_s))
+    start_s = max(start_s, math.inf if allowed_s is None else allowed_s)
     zone, kept_zone = (situation.zone_named(each) for each in (chosen.run.zone, chosen.kept_zone))
     start_s = min(start_s, latest_s)
     is_now, first_g = start_s <= now_s, _first_g(one, chosen, situation)

@@ -88,3 +88,18 @@ def test_a_budget_that_begins_anew_too_late_holds_until_the_latest_start() -> No
     found = planned(ANY_TIME, opens_h=9.0)
     assert found.start_s == found.waiting.terms.latest_start_s
     assert why_held(found).startswith("its namespace's budget would hold it beyond its latest")
+
+
+def test_where_quiet_hours_do_not_end_work_starts_at_its_latest_start() -> None:
+    """Until the clocks of one of the zones change, no hour is free; the simulator does the same."""
+    summer_s = datetime.fromisoformat("2026-07-14T06:05:00+00:00").timestamp()
+    windows = [{"from": "06:00", "to": "23:00", "timeZone": "Europe/Berlin"},
+               {"from": "21:00", "to": "04:00", "timeZone": "UTC"}]  # fmt: skip
+    policy = parse({"metadata": {"name": "p"}, "spec": {"mode": "enforce", "quietHours": windows}})
+    assert policy.faults == ()
+    work = work_of("train", marks(summer_s, summer_s + 4 * HOUR_S, deadline="6h", runtime="30m"))
+    found = judge(work, rules(policy), summer_s)
+    assert isinstance(found, MayWait)
+    [one], _ = plan_starts([found], situation_of(summer_s, GRAMS, np.nan, Zone("A", 64.0, 5.0)))
+    assert one.start_s == found.terms.latest_start_s
+    assert why_held(one).startswith("quiet hours would hold it beyond its latest start")

@@ -33,6 +33,13 @@ POLICIES: dict[str, dict[str, Any]] = {
     "few-held": {"defaultDelay": "5h", "maxHeldSharePercent": 10},
     "no-limit": {"defaultDelay": "5h", "carbonLimit": "none", "weights": {"carbon": 0}},
     "quiet": {"defaultDelay": "5h", "quietHours": [{"from": "01:10", "to": "03:40"}]},
+    "quiet-until-winter": {
+        "defaultDelay": "5h",
+        "quietHours": [
+            {"from": "06:00", "to": "23:00", "timeZone": "Europe/Berlin"},
+            {"from": "21:00", "to": "04:00"},
+        ],
+    },
     "thresholds": {"defaultDelay": "4h", "whenPolicy": "clean-threshold", "leastSavingPercent": 0},
     "carbon-budget": {"defaultDelay": "5h", "budget": {"period": "Day", "carbonKg": 0.2}},
     "energy-budget": {
