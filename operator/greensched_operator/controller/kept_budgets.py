@@ -56,6 +56,7 @@ class KeptBudgets:
         self._may_write = may_write
         self._failed = failed
         self._is_recalled = asyncio.Event()
+        self._is_written = False  # all of it, by this process
         self._failing: set[ControllerError] = set()
 
     async def recalled(self) -> None:
@@ -111,14 +112,17 @@ class KeptBudgets:
         changes = self._budgets.changes()
         if not changes or not self._may_write():
             return True
-        # A use that somebody has deleted comes back: all is written whenever anything has changed.
-        body = msgspec.json.encode({"data": {**changes, **self._budgets.everything()}})
+        # A use that somebody has deleted comes back when writing succeeds again.
+        known = {} if self._is_written else self._budgets.everything()
+        body = msgspec.json.encode({"data": {**changes, **known}})
         try:
             await self._client.patch(self._path, body)
         except ApiUnavailable as fault:
             missing = "; `helm upgrade` makes it again" if fault.status == 404 else ""
             self._report(ControllerError.BUDGETS_NOT_KEPT, f"{fault}{missing}")
+            self._is_written = False
             return False
+        self._is_written = True
         self._budgets.written(changes)
         self._failing.discard(ControllerError.BUDGETS_NOT_KEPT)
         return True

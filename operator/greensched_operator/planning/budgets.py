@@ -29,14 +29,15 @@ class Budgets:
         self._limited: set[str] = set()  # namespaces that have a budget
         self._changed: set[str] = set()  # namespaces whose use has changed since it was written
         self._stale: set[str] = set()  # namespaces of which only old use is written
+        self._today = 0  # the day of UTC of the latest start
 
     def spend(self, namespace: str, at_s: float, amounts: Amounts) -> None:
         """Add the estimate of a run that has been started."""
         energy_kwh = (amounts.energy_j or 0.0) / JOULES_PER_KWH
+        if _day(at_s) > self._today:
+            self._today = _day(at_s)
+            self._forget_before(_day(at_s - LONGEST_PERIOD_S))
         self._add(namespace, _day(at_s), energy_kwh, (amounts.carbon_g or 0.0) / 1e3)
-        days = self._spent[namespace]
-        for day in [each for each in days if each < _day(at_s - LONGEST_PERIOD_S)]:
-            del days[day]
         self._changed.add(namespace)
 
     def opens_s(self, namespace: str, budget: Budget | None, now_s: float) -> float:
@@ -75,7 +76,9 @@ class Budgets:
     def written(self, changes: Mapping[str, str | None]) -> None:
         """Take note that changes were written; what has changed again meanwhile stays changed."""
         self._changed -= {
-            name for name, text in changes.items() if text and self._written(name) == text
+            name
+            for name, text in changes.items()
+            if name not in self._spent or self._written(name) == text
         }
         self._stale -= {name for name, text in changes.items() if text is None}
 
@@ -94,6 +97,19 @@ class Budgets:
             for each in recent:
                 self._add(name, *each)
         return unread
+
+    def _forget_before(self, since: int) -> None:
+        """Forget the use of earlier days, and namespaces without any other."""
+        for name, days in tuple(self._spent.items()):
+            kept = {day: spent for day, spent in days.items() if day >= since}
+            if kept:
+                self._spent[name] = kept
+                continue
+            del self._spent[name]
+            self._changed.discard(name)
+            if name in self._limited:
+                self._limited.discard(name)
+                self._stale.add(name)
 
     def _written(self, namespace: str) -> str:
         days = sorted(self._spent[namespace].items())

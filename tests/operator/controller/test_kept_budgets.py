@@ -106,6 +106,19 @@ async def test_what_could_not_be_written_is_written_later() -> None:
     assert "team" in server.data
 
 
+async def test_only_what_has_changed_is_written_again() -> None:
+    server = Server({})
+    leader = Leader(server)
+    await leader.kept.recall()
+    for namespace in ("team", "others"):
+        leader.start(namespace)
+        await leader.kept.keep()
+    leader.start("team")
+    server.data = {}
+    await leader.kept.keep()
+    assert server.data.keys() == {"team"}
+
+
 async def test_who_does_not_lead_writes_nothing() -> None:
     server = Server({})
     standby = Leader(server, leads=False)

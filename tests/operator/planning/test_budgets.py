@@ -107,6 +107,32 @@ def test_a_use_that_cannot_be_read_is_named_and_the_others_count(text: str) -> N
     assert budgets.opens_s("odd", Budget(BudgetPeriod.DAY, energy_kwh=10.0), NOON) == OPEN
 
 
+def test_a_namespace_that_starts_nothing_for_a_month_is_forgotten_and_removed() -> None:
+    budgets, day = Budgets(), Budget(BudgetPeriod.DAY, energy_kwh=10.0)
+    for namespace in ("gone", "team"):
+        budgets.opens_s(namespace, day, NOON)
+        budgets.spend(namespace, NOON, Amounts(energy_j=KWH))
+    budgets.written(budgets.changes())
+    budgets.spend("team", NOON + 31 * DAY_S, Amounts(energy_j=KWH))
+    assert "gone" in budgets.everything(), "its day may still be in the period"
+    budgets.spend("team", NOON + 32 * DAY_S, Amounts(energy_j=KWH))
+    assert budgets.everything().keys() == {"team"}
+    changes = budgets.changes()
+    assert changes["gone"] is None
+    budgets.written(changes)
+    assert budgets.changes() == {}
+
+
+def test_what_is_forgotten_while_it_is_written_stays_forgotten() -> None:
+    budgets, day = Budgets(), Budget(BudgetPeriod.DAY, energy_kwh=10.0)
+    budgets.opens_s("gone", day, NOON)
+    budgets.spend("gone", NOON, Amounts(energy_j=KWH))
+    changes = budgets.changes()
+    budgets.spend("team", NOON + 32 * DAY_S, Amounts(energy_j=KWH))
+    budgets.written(changes)
+    assert budgets.changes() == {"gone": None}
+
+
 def test_a_use_too_old_to_count_is_removed_once() -> None:
     budgets, today = Budgets(), int(NOON // DAY_S)
     old, recent = f"[[{today - 32}, 5, 5]]", f"[[{today - 32}, 5, 5], [{today - 31}, 1, 1]]"
