@@ -3,9 +3,11 @@
 The sink passes everything on to another sink of the same watch, so that bound pods are read once.
 """
 
+import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from greensched_core.clock import Clock
 from greensched_core.errors import BadInput
@@ -17,6 +19,7 @@ from greensched_operator.planning.cluster_state import NodeSite
 
 _MOST_WORKLOADS = 20_000  # that are remembered; the oldest are dropped first
 _SHORTEST_RUN_S = 0.5  # the times of objects are whole seconds
+_TOLD_LATE_S = 5.0  # a watch may tell of a pod's end so long after its successor has begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,12 @@ class RanPod:
         until_s = max(self.until_s, self.begin_s)
         node = self.site.node if self.site else None
         return PodRun(self.uid, self.namespace, self.name, self.begin_s, until_s, node)
+
+
+class _Run(NamedTuple):
+    begin_s: float
+    until_s: float
+    speed: float
 
 
 class PodRuns:
@@ -69,20 +78,28 @@ class PodRuns:
         return list(self._of.pop(workload_uid, {}).values())
 
     def speed(self, workload_uid: str) -> float | None:
-        """Return the mean speed of a workload's nodes over its pods' runs, until now.
+        """Return the mean speed of the nodes on which a workload's runtime was spent, until now.
 
-        It is relative to a reference node; None if no pod was seen to run on a known node.
+        Of pods that ran side by side, the one counts for which the workload's end had to wait. It
+        is relative to a reference node; None if no pod was seen to run on a known node.
         """
-        now_s, runs_s, work_s = self._clock.now(), 0.0, 0.0
+        runs_s, work_s = 0.0, 0.0
+        for run in _one_after_the_other(self._seen(workload_uid)):
+            run_s = max(run.until_s - run.begin_s, _SHORTEST_RUN_S)
+            runs_s, work_s = runs_s + run_s, work_s + run_s * run.speed
+        return work_s / runs_s if runs_s else None
+
+    def _seen(self, workload_uid: str) -> list[_Run]:
+        """Return the runs of a workload's pods on known nodes, until now."""
+        runs, now_s = list[_Run](), self._clock.now()
         for pod in self._of.get(workload_uid, {}).values():
             site = pod.site or self._site_of(pod.node)
             if site is None or site.node is None:
                 continue
             until_s = now_s if pod.until_s is None else pod.until_s
-            run_s = 0.0 if pod.begin_s is None else until_s - pod.begin_s
-            run_s = max(run_s, _SHORTEST_RUN_S)
-            runs_s, work_s = runs_s + run_s, work_s + run_s * site.node.speed
-        return work_s / runs_s if runs_s else None
+            begin_s = until_s if pod.begin_s is None else pod.begin_s
+            runs.append(_Run(begin_s, until_s, site.node.speed))
+        return runs
 
     def list_began(self) -> None:
         """Begin a full list."""
@@ -131,6 +148,17 @@ class PodRuns:
         self._of[workload][uid] = replace(ran, until_s=until_s, site=site)
         if workload == uid:
             self._pod_ended(uid, ran.begin_s, until_s)
+
+
+def _one_after_the_other(runs: Sequence[_Run]) -> Iterator[_Run]:
+    """Yield the run that ended last, then the last that had ended when it began, and so on."""
+    begin_s = math.inf
+    while earlier := [
+        run for run in runs if run.begin_s < begin_s and run.until_s <= begin_s + _TOLD_LATE_S
+    ]:
+        last = max(earlier, key=lambda run: run.until_s)
+        begin_s = last.begin_s
+        yield last
 
 
 def _workload_of(pod: PlacedPod) -> str:

@@ -105,6 +105,30 @@ def test_a_workloads_speed_is_the_mean_of_its_nodes_over_its_runs() -> None:
     assert scene.runs.speed("uid-of-train") == pytest.approx((600.0 * 2.0 + 1200.0 * 0.5) / 1800.0)
 
 
+def test_of_pods_side_by_side_the_last_to_end_decides_how_long_a_workload_takes() -> None:
+    """Two pods of an hour of a reference node each: the one on the slow node takes two."""
+    scene = Scene(sites={"n1": on_node(1.0)})
+    scene.runs.upsert(pod("fast", "train"))
+    scene.sites["n1"] = on_node(0.5)
+    scene.runs.upsert(pod("slow", "train"))
+    scene.clock.advance(3600.0)
+    scene.runs.remove(pod("fast", "train"))
+    scene.clock.advance(3600.0)
+    assert scene.runs.speed("uid-of-train") == 0.5
+
+
+def test_a_pod_whose_end_is_told_late_still_ran_before_its_successor() -> None:
+    scene = Scene(sites={"n1": on_node(2.0)})
+    scene.runs.upsert(pod("p1", "train"))
+    scene.clock.advance(602.0)
+    scene.sites["n1"] = on_node(0.5)
+    scene.runs.upsert(pod("p2", "train", began_s=NOW_S + 600.0))
+    scene.runs.remove(pod("p1", "train"))
+    scene.clock.advance(598.0)
+    speed = scene.runs.speed("uid-of-train")
+    assert speed == pytest.approx((602.0 * 2.0 + 600.0 * 0.5) / 1202.0)
+
+
 def test_the_speed_of_a_node_that_was_listed_after_its_pod_counts() -> None:
     scene = Scene(sites={})
     scene.runs.upsert(pod("p1", "train"))
