@@ -284,15 +284,15 @@ def take(
 def _price_lateness(basis: Basis, many: Many, place: int, seen: SeenStarts, cost: Floats) -> None:
     """Add to the costs of a workload's starts, [S], what the chance to end late costs.
 
-    It counts relative to the cost of the soonest start, in whatever unit the rule gives costs. A
-    rule for which that is zero, such as one of savings, has its greatest cost instead.
+    It counts relative to the cost of the soonest start, in whatever unit the rule gives costs.
+    Where a start now costs nothing, as by a rule of savings, the greatest cost takes its place.
     """
     due_s, error = many.asked[rows.DUE_S, place], many.asked[rows.RUNTIME_ERROR, place]
     soonest = soonest_of(as_slots(seen.columns).busiest_over_run[0])
     if np.isinf(due_s) or not np.isfinite(cost[soonest]):
         return
     whole = abs(cost[soonest])
-    if whole == 0.0:
+    if cost[0] == 0.0:
         for at in range(cost.size):
             whole = max(whole, abs(cost[at]) if np.isfinite(cost[at]) else 0.0)
     price = many.asked[rows.LATE_PRICE, place] * whole

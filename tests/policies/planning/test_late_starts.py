@@ -42,10 +42,14 @@ def test_what_saves_more_than_the_risk_costs_is_still_chosen() -> None:
 
 
 @pytest.mark.parametrize("rule", sorted(WHEN_RULES))
-def test_every_rule_counts_late_ends_in_the_unit_of_its_costs(rule: str) -> None:
+@pytest.mark.parametrize("full_slots", [0, 1], ids=["room-now", "no-room-before-the-next-slot"])
+def test_every_rule_counts_late_ends_in_the_unit_of_its_costs(rule: str, full_slots: int) -> None:
     """A late end that costs a hundred runs is chosen by no rule, whatever it minimises."""
     sure = work(rule=rule)._replace(
         due_s=MIDNIGHT_S + 4.5 * SLOT_S, runtime_error=0.0, late_price=100.0
     )
-    chosen = choose_start(grid(FALLING), empty(8.0), sure, MIDNIGHT_S)
+    plan = empty(8.0)
+    plan.keep(0, MIDNIGHT_S, MIDNIGHT_S + full_slots * SLOT_S, 8.0)
+    clean_when_late = [100.0, 99.99, 99.98, 99.97] + [50.0] * 8
+    chosen = choose_start(grid(clean_when_late), plan, sure, MIDNIGHT_S)
     assert slot_of(chosen) <= 3
