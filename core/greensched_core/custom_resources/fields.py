@@ -250,7 +250,7 @@ def number(
     def read(raw: object, where: str) -> float:
         value = plain(float, raw, where)
         if not least <= value <= most:
-            raise BadInput(f"{where}: {value:g} must be from {least:g} to {most:g}")
+            raise BadInput(f"{where}: {value:.12g} must be from {least:.12g} to {most:.12g}")
         return value / per
 
     return FieldKind(read, {"type": "number"}, unit, rules)

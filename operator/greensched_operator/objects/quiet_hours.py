@@ -128,8 +128,7 @@ def _window(found: QuietWindow, where: str) -> QuietWindow:
 def _hours(windows: tuple[QuietWindow, ...], where: str) -> QuietHours:
     if _is_always_quiet(windows):
         raise BadInput(
-            f"{where}: it is always quiet, so no held work could start; leave some hours out, or "
-            "set mode: shadow to hold nothing"
+            f"{where}: it is always quiet, so no held work could start; leave some hours out"
         )
     return QuietHours(windows)
 

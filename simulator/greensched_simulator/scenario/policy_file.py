@@ -10,11 +10,12 @@ from greensched_core.custom_resources.fields import all_faults, fields_of
 from greensched_core.errors import BadInput
 from greensched_core.quoting import near, quoted
 from greensched_operator.objects.green_policy import GreenPolicy, Mode, parse
+from greensched_operator.objects.job_power_profile import ProfileFields, parse_job_power_profile
 from greensched_policies.learned.model_fields import ONNX
 from greensched_policies.library.nets import CandidateNet
 from greensched_simulator.scenario.file import Document, FaultsByPlace, FieldPlace, read_documents
 
-KIND = "GreenPolicy"
+KIND, PROFILE_KIND = "GreenPolicy", "JobPowerProfile"
 _API_VERSION = f"{labels.GROUP}/{labels.VERSION}"
 _PARTS = ("apiVersion", "kind", "metadata", "spec", "status")
 # Of ObjectMeta (kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta).
@@ -51,9 +52,11 @@ def read_policy_file(path: Path) -> PolicyFromFile:
     if faults := list(_faults(document)):
         raise BadInput(_told(path, [_with_line(document, *each) for each in faults]))
     policy = parse(document.content)
-    has_mode = (document.content.get("spec") or {}).get("mode") is not None
-    if refused := policy.faults or tuple(_not_simulated(policy, has_mode)):
+    if refused := policy.faults or [
+        _with_line(document, *each) for each in _not_simulated(policy, document.content)
+    ]:
         raise BadInput(_told(path, refused))
+    _refuse_profiles(path, documents)
     others = [each.content for each in documents if each is not document]
     try:
         found = _with_net(policy, others)
@@ -67,7 +70,7 @@ def _told(path: Path, faults: Sequence[str]) -> str:
     return f"{path}: {faults[0]}" if len(faults) == 1 else "\n  ".join([f"{path}:", *faults])
 
 
-def _faults(document: Document) -> FaultsByPlace:
+def _faults(document: Document, kind: type[Any] = GreenPolicy) -> FaultsByPlace:
     """Yield what `kubectl apply` would refuse, or keep only half of."""
     whole = document.content
     for place in document.repeated:
@@ -79,7 +82,7 @@ def _faults(document: Document) -> FaultsByPlace:
         yield ("apiVersion",), f"apiVersion is {whole.get('apiVersion')}; write {_API_VERSION}"
     yield from _faults_of_metadata(whole.get("metadata"))
     spec = whole.get("spec")
-    yield from all_faults(fields_of(GreenPolicy), {} if spec is None else spec, ("spec",))
+    yield from all_faults(fields_of(kind), {} if spec is None else spec, ("spec",))
 
 
 def _faults_of_metadata(metadata: object) -> FaultsByPlace:
@@ -114,15 +117,28 @@ def _with_line(document: Document, place: FieldPlace, message: str) -> str:
     return f"line {document.lines[place]}: {message}" if place else message
 
 
-def _not_simulated(policy: GreenPolicy, has_mode: bool) -> Iterator[str]:
+def _refuse_profiles(path: Path, documents: Sequence[Document]) -> None:
+    """Raise BadInput for JobPowerProfiles that a cluster would refuse; they are not simulated."""
+    for document in documents:
+        if document.content.get("kind") != PROFILE_KIND:
+            continue
+        name = f"{PROFILE_KIND} {_mapping(document.content.get('metadata')).get('name') or ''}"
+        faults = [_with_line(document, *each) for each in _faults(document, ProfileFields)]
+        if refused := faults or parse_job_power_profile(document.content).faults:
+            raise BadInput(_told(path, [f"{name.strip()}: {each}" for each in refused]))
+
+
+def _not_simulated(policy: GreenPolicy, content: Mapping[str, Any]) -> FaultsByPlace:
     if policy.mode != Mode.ENFORCE:
+        has_mode = (content.get("spec") or {}).get("mode") is not None
         given = "is" if has_mode else "is not given, so it is"
         yield (
+            ("spec", "mode"),
             f"spec.mode {given} {policy.mode}, with which nothing is held; set `mode: enforce` "
-            "here, or simulate run-now"
+            "here, or simulate run-now",
         )
     if policy.bundle_config_map is not None and policy.when_policy != ONNX:
-        yield f"spec.bundle is read only with whenPolicy: {ONNX}"
+        yield ("spec", "bundle"), f"spec.bundle is read only with whenPolicy: {ONNX}"
 
 
 def _notes_on_others(path: Path, policy: GreenPolicy, others: Sequence[Any]) -> Iterator[str]:

@@ -215,10 +215,11 @@ def _placeable(
     size = draft.cpu_cores + draft.gpus * capacity.cpu_cores
     large = int(np.argmax(np.where(fits, -1.0, size * draft.workers)))
     times = f"{draft.workers[large]:g} times " if draft.workers[large] > 1.0 else ""
+    gpus = draft.gpus[large]
     unplaceable = (
         f"{int(np.sum(~fits))} of {fits.size} jobs fit no node; the largest, "
         f"{draft.names[large]}, requests {times}{draft.cpu_cores[large]:g} cores, "
-        f"{draft.memory_bytes[large] / 2**30:.4g} GiB and {draft.gpus[large]:g} GPUs"
+        f"{draft.memory_bytes[large] / 2**30:.4g} GiB and {gpus:g} GPU{'' if gpus == 1.0 else 's'}"
     )
     if not workload.skip_unplaceable:
         raise BadInput(

@@ -157,7 +157,7 @@ def test_a_suspended_run_repeats_what_its_checkpoints_did_not_save() -> None:
         pytest.param({"work": [{"watts": 1}]}, "spec.work[0]: a phase needs", id="no-duration"),
         pytest.param({"work": [{**TRAIN, "duration": "0s"}]}, "above zero", id="takes-no-time"),
         pytest.param({"work": [{**TRAIN, "watts": -1}]}, "spec.work[0].watts", id="negative"),
-        pytest.param({"work": [{**TRAIN, "watts": 2e6}]}, "from 0 to 1e+06", id="milliwatts"),
+        pytest.param({"work": [{**TRAIN, "watts": 2e6}]}, "from 0 to 1000000", id="milliwatts"),
         pytest.param({"work": {"a": 1}}, "spec.work: an object is not a list", id="no-list"),
         pytest.param(
             {"work": [TRAIN], "checkpoints": {"at": ["61m"]}},

@@ -24,11 +24,34 @@ def written(folder: Path, *documents: str) -> Path:
 
 
 def test_the_policy_is_the_one_that_users_apply_among_other_objects(tmp_path: Path) -> None:
-    found = read_policy_file(written(tmp_path, PROFILE, f"{HEAD}spec: {{mode: enforce}}\n"))
+    profile = f"{PROFILE}spec: {{work: [{{duration: 1h, watts: 90}}]}}\n"
+    found = read_policy_file(written(tmp_path, profile, f"{HEAD}spec: {{mode: enforce}}\n"))
     policy = found.policy
     assert found.when_net is None
     assert found.notes == ("policy.yaml: of no effect on the simulation: JobPowerProfile p",)
     assert (policy.name, policy.mode) == ("default", "enforce")
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        pytest.param("{work: [{duration: 1h, watts: -90}]}",
+                     "JobPowerProfile p: line 4: spec.work.0..watts: -90 must be from 0 to 1000000",
+                     id="negative-watts"),
+        pytest.param("{work: [{duration: 1h, watts: 90, watt: 5}]}",
+                     "JobPowerProfile p: line 4: spec.work.0..watt: there is no such field",
+                     id="unknown-field"),
+        pytest.param("{work: [{duration: 1h, watts: 90}], checkpoints: {at: [20h]}}",
+                     "JobPowerProfile p: spec.checkpoints.at.0.: 72000 s is after the end of the",
+                     id="checkpoint-after-the-end"),
+    ],
+)  # fmt: skip
+def test_a_profile_beside_the_policy_is_refused_as_a_cluster_would(
+    spec: str, reason: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, f"{PROFILE}spec: {spec}\n", f"{HEAD}spec: {{mode: enforce}}\n")
+    with pytest.raises(BadInput, match=reason):
+        read_policy_file(path)
 
 
 def test_other_objects_may_be_anything(tmp_path: Path) -> None:
@@ -117,7 +140,7 @@ def test_a_scenario_with_such_a_file_is_refused_with_its_line(tmp_path: Path) ->
     text = (GALLERY / "three-zones.yaml").read_text()
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(text.replace("../10-enforcing-policy.yaml", "policy.yaml"))
-    with pytest.raises(BadInput, match="green_policy.*spec.mode is shadow"):
+    with pytest.raises(BadInput, match="green_policy.*line 4: spec.mode is shadow"):
         load_scenario(scenario)
 
 
