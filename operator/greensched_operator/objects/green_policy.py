@@ -208,7 +208,8 @@ class GreenPolicy:
     max_held_share: float = custom_field(
         "maxHeldSharePercent",
         percent("the cluster's CPU cores"),
-        "Limit on what all held work may request together; work above it starts immediately.",
+        "Limit on what all held work may request together; work above it starts immediately, even "
+        "in quiet hours or beyond its budget.",
         default=100,
     )
     least_saving: float = custom_field(
@@ -229,7 +230,8 @@ class GreenPolicy:
     quiet_hours: QuietHours = custom_field(
         "quietHours",
         QUIET_HOURS,
-        "Times at which no held work starts, unless its deadline requires it.",
+        "Times at which no held work starts, unless its deadline requires it. Work that "
+        "`maxHeldSharePercent` does not let wait starts in them too.",
         unset=QuietHours(),
         absent="none",
     )
@@ -245,7 +247,8 @@ class GreenPolicy:
             ),
         ),
         "What the work of each namespace under this policy may take in a period: energy, carbon "
-        "or both. Work above it waits as long as its deadline allows.",
+        "or both. Work above it waits as long as its deadline allows, then starts all the same: a "
+        "budget delays work, and limits nothing. A tight one may emit more.",
         unset=None,
         absent="none",
     )

@@ -10,11 +10,14 @@ from greensched_simulator.policy import GREEN_POLICY, OPERATORS_PAUSE, USUAL_PAU
 from greensched_simulator.results.comparison import Round
 from greensched_simulator.runs.charges import REJECTION_FACTOR
 from greensched_simulator.runs.service_latency import served
+from greensched_simulator.world.services import is_replica
 
 
 def notes_of_first(done: Round) -> Iterator[str]:
     """Return the notes that are written for the first seed only: every seed has much the same."""
-    return chain(_left_undone(done), _missed_objectives(done), _runs_through(done))
+    return chain(
+        _left_undone(done), _missed_objectives(done), _runs_through(done), _in_quiet_hours(done)
+    )
 
 
 def _left_undone(done: Round) -> Iterator[str]:
@@ -35,6 +38,30 @@ def _runs_through(done: Round) -> Iterator[str]:
             yield (
                 f"{policy.label} pauses no job; on a cluster, Jobs that can be suspended may be "
                 f"paused: {policy.label}+{OPERATORS_PAUSE}"
+            )
+
+
+def _in_quiet_hours(done: Round) -> Iterator[str]:
+    """Yield a note on the jobs that were released although their GreenPolicy was quiet."""
+    world, green_policy = done.world, done.world.green_policy
+    if green_policy is None or not green_policy.quiet_hours.windows:
+        return
+    is_job = ~is_replica(world.jobs)
+    for policy, schedule in zip(done.policies, done.schedules, strict=True):
+        if policy.when != GREEN_POLICY:
+            continue
+        released_s = schedule.planned_s[is_job & np.isfinite(schedule.planned_s)] + world.start_s
+        until_s = float(released_s.max(initial=world.start_s)) + 1.0
+        spans = np.array(green_policy.quiet_hours.spans(world.start_s, until_s)).reshape(-1, 2)
+        if spans.size == 0:
+            continue
+        place = np.searchsorted(spans[:, 0], released_s, "right") - 1
+        is_quiet = (place >= 0) & (released_s < spans[place, 1])
+        if is_quiet.any():
+            yield (
+                f"{policy.label}: {int(is_quiet.sum()):,} of {released_s.size:,} jobs were "
+                "released in quiet hours: those that may not wait, those whose latest start had "
+                "come, and those above maxHeldSharePercent"
             )
 
 
