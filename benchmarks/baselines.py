@@ -100,7 +100,7 @@ def _lines(gallery: dict[str, Results]) -> Iterator[str]:
         baseline = mean_outcome(results.outcomes[results.policies[0]])
         yield f"\n## {name}\n"
         yield (
-            f"{count(baseline.jobs)} jobs, {count(baseline.deadlines)} of them with a deadline; "
+            f"{count(round(baseline.jobs))} jobs, {count(round(baseline.deadlines))} of them with a deadline; "
             f"{short(kwh_from_joules(baseline.energy_j))} kWh under the baseline, "
             f"{100 * baseline.energy_idle_j / baseline.energy_j:.0f} % of it idle.\n"
         )
