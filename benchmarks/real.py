@@ -22,6 +22,7 @@ from greensched_testbed.images.weights import weights_mb
 from greensched_testbed.requirements import IMAGES, missing
 
 EVERY_TEST = "tests"
+IMAGE_TESTS = ("-m", "image", "tests/images")  # `make test` leaves them out
 # Images, nodes and kind take half an hour and root.
 _SMALLEST = {"only": ("findings",), "tests": "tests/core/test_bodies.py"}
 E2E_FIGURES = ROOT / "build/e2e/figures.json"
@@ -97,7 +98,7 @@ def _images() -> dict[str, Any]:
         "  in the operator's image: "
         + ", ".join(f"{name} {mb:g} MB" for name, mb in weights.items())
     )
-    run = _pytest("images", ["tests/images"])
+    run = _pytest("images", IMAGE_TESTS)
     start = run.count("passed") == len(run.cases) > 0
     return {**sizes, "operator_weights_mb": weights, "images_start_as_chart_runs_them": int(start)}
 

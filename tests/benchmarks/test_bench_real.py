@@ -1,12 +1,14 @@
 """What `make bench-real` writes of figures that no test measured, and of tests apart."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.real import measure, within_and_apart
+from benchmarks.real import IMAGE_TESTS, measure, within_and_apart
 from greensched_testbed.end_to_end.counted import Counted, CountedTest
 
 E2E: dict[str, Any] = {
@@ -52,3 +54,11 @@ def test_end_to_end_tests_outside_of_the_measured_time_have_not_passed_within_it
         "e2e_passed": 2, "e2e_passed_apart": 1, "e2e_failed": 2, "e2e_skipped": 1,
         "e2e_skipped_because": {"": 1},
     }  # fmt: skip
+
+
+def test_the_tests_of_images_are_found() -> None:
+    """They were not for a while: `make test` leaves them out by a mark, and so did the benchmark."""
+    collecting = [sys.executable, "-m", "pytest", "-n0", "-q", "--collect-only", *IMAGE_TESTS]
+    found = subprocess.run(collecting, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout
+    assert "tests/images/" in found.stdout
