@@ -98,9 +98,10 @@ def _lines(gallery: dict[str, Results]) -> Iterator[str]:
     yield from _markdown([head, *(_summary_row(policy, gallery) for policy in _shown(gallery))])
     for name, results in gallery.items():
         baseline = mean_outcome(results.outcomes[results.policies[0]])
+        jobs, deadlines = round(baseline.jobs), round(baseline.deadlines)
         yield f"\n## {name}\n"
         yield (
-            f"{count(round(baseline.jobs))} jobs, {count(round(baseline.deadlines))} of them with a deadline; "
+            f"{count(jobs)} jobs, {count(deadlines)} of them with a deadline; "
             f"{short(kwh_from_joules(baseline.energy_j))} kWh under the baseline, "
             f"{100 * baseline.energy_idle_j / baseline.energy_j:.0f} % of it idle.\n"
         )

@@ -57,7 +57,7 @@ def test_end_to_end_tests_outside_of_the_measured_time_have_not_passed_within_it
 
 
 def test_the_tests_of_images_are_found() -> None:
-    """They were not for a while: `make test` leaves them out by a mark, and so did the benchmark."""
+    """They were not for a while: `make test` leaves them out, and so did the benchmark."""
     collecting = [sys.executable, "-m", "pytest", "-n0", "-q", "--collect-only", *IMAGE_TESTS]
     found = subprocess.run(collecting, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout
