@@ -5,6 +5,7 @@ instant, so it stays one piece on a night on which the clocks change: a skipped 
 and a repeated hour is quiet both times.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -90,13 +91,16 @@ class QuietHours:
         """Return whether `now`, in seconds since the Unix epoch, is quiet."""
         return any(span.begin <= now < span.end for span in self._spans(now, now))
 
-    def next_allowed(self, now: float) -> float | None:
-        """Return the first instant from now on that is not quiet; None if it is always quiet."""
+    def next_allowed(self, now: float) -> float:
+        """Return the first instant from now on that is not quiet; infinity if it is always quiet.
+
+        It looks two weeks ahead.
+        """
         if not self.windows:
             return now
         spans, until = _spans_ahead(self, now // _DAY_S * _DAY_S)
         allowed = after_quiet(now, *spans)
-        return None if allowed >= until else allowed
+        return math.inf if allowed >= until else allowed
 
     def spans_ahead(self, now: float) -> QuietSpans:
         """Return the quiet spans of the coming week and more.

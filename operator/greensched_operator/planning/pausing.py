@@ -177,8 +177,7 @@ def _suspended(
     for run_segment_s in answer.run_segments:
         plan.keep(zone, *run_segment_s, *needs_of(waiting.work))
     resume_s = min(start_s + jitter_of(waiting, situation.jitter_s), terms.latest_start_s)
-    allowed_s = waiting.policy.quiet_hours.next_allowed(resume_s)
-    resume_s = terms.latest_start_s if allowed_s is None else allowed_s
+    resume_s = waiting.policy.quiet_hours.next_allowed(resume_s)
     return Planned(
         waiting, min(resume_s, terms.latest_start_s), answer.chosen, run_segment.zone,
         run_segment.zone, is_now=False, at_arrival_g=answer.chosen.run_now.carbon_g,

@@ -336,8 +336,7 @@ def _planned(
     kept_s = math.nan if before_s is None else before_s
     start_s = release_s(chosen.start_s, kept_s, delay_s, now_s, SLOT_S)
     start_s = max(start_s, earliest_s)
-    allowed_s = one.policy.quiet_hours.next_allowed(max(start_s, now_s))
-    start_s = max(start_s, math.inf if allowed_s is None else allowed_s)
+    start_s = max(start_s, one.policy.quiet_hours.next_allowed(max(start_s, now_s)))
     zone, kept_zone = (situation.zone_named(each) for each in (chosen.run.zone, chosen.kept_zone))
     start_s = min(start_s, latest_s)
     is_now, first_g = start_s <= now_s, _first_g(one, chosen, situation)

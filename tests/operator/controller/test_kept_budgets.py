@@ -106,13 +106,19 @@ async def test_what_could_not_be_written_is_written_later() -> None:
     assert "team" in server.data
 
 
-async def test_only_what_has_changed_is_written_again() -> None:
-    server = Server({})
+async def leader_that_wrote(server: Server, *namespaces: str) -> Leader:
+    """Return a leader that has started work of each namespace, and written its use."""
     leader = Leader(server)
     await leader.kept.recall()
-    for namespace in ("team", "others"):
+    for namespace in namespaces:
         leader.start(namespace)
         await leader.kept.keep()
+    return leader
+
+
+async def test_only_what_has_changed_is_written_again() -> None:
+    server = Server({})
+    leader = await leader_that_wrote(server, "team", "others")
     leader.start("team")
     server.data = {}
     await leader.kept.keep()
@@ -153,11 +159,7 @@ async def test_planning_waits_for_what_cannot_be_read_at_first() -> None:
 
 async def test_after_somebody_has_deleted_it_all_of_it_is_written_once_it_is_there_again() -> None:
     server = Server({})
-    leader = Leader(server)
-    await leader.kept.recall()
-    for namespace in ("team", "others"):
-        leader.start(namespace)
-    await leader.kept.keep()
+    leader = await leader_that_wrote(server, "team", "others")
     server.data = None
     leader.start()
     assert not await leader.kept.keep()
