@@ -329,7 +329,7 @@ def test_jobs_after_the_end_are_left_out_and_reported(tmp_path: Path) -> None:
     [
         pytest.param("big,0,60,129,1,0", "129 cores", id="cores"),
         pytest.param("big,0,60,1,524289,0", "512 GiB", id="memory"),
-        pytest.param("big,0,60,1,1,1", "1 GPUs", id="gpus"),
+        pytest.param("big,0,60,1,1,1", "1 GPU;", id="gpus"),
     ],
 )
 def test_jobs_that_fit_no_node_are_refused_or_left_out(
