@@ -24,6 +24,7 @@ from benchmarks.bench_cluster import machine
 from benchmarks.command_line import ROOT, parse, result_file, write_json
 from benchmarks.second_core import second_core_ratio
 from greensched_operator.objects.green_policy import GreenPolicy, Mode
+from greensched_policies.learned.card import SHIPPED_PRIOR
 from greensched_simulator.formats.traces import load_trace
 from greensched_simulator.phase_jobs.phases import Phase, PhasedJob
 from greensched_simulator.phase_jobs.plan import cheapest_plan
@@ -41,6 +42,7 @@ ZONES = ("DE-LU", "US-CAL-CISO", "GB", "AU-NSW")
 TRACE = "gaia-cluster-traces/pai-70k.csv.gz"
 POLICY = "carbon-time+weighted-cost"
 DEFAULT = "green-policy+weighted-cost"  # as a cluster decides
+LEARNED = f"onnx:{SHIPPED_PRIOR}"
 DEFAULT_NODES = 100
 SHIFTS = ("lowest-slot", "lowest-window", "carbon-time")
 BOUNDED = ("run-now+spread", "planned-window+weighted-cost", "cheapest-window+weighted-cost")
@@ -214,7 +216,7 @@ def _report(size: tuple[int, int, int], found: dict[str, Any]) -> dict[str, Any]
     figures = {}
     named = [(_CORES, "", POLICY), (1, "_one_core", POLICY)]
     if "turns_default_s" in found:
-        named.append((_CORES, "_default", DEFAULT))
+        named += [(_CORES, "_default", DEFAULT), (_CORES, "_learned", "the shipped bundle")]
     for runs, name, policy in named:
         rates = [runs * jobs / seconds for seconds in found[f"turns{name}_s"]]
         print(
@@ -239,7 +241,12 @@ def _run(nodes: int, jobs: int, turns: int) -> dict[str, Any]:
     rss_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     _, turns_of_all_s = _timed(world, policy, _CORES, turns)
     cores_s = world.nodes.cpu_capacity.sum() * world.jobs.arrival_s[-1]
-    held = {"turns_default_s": _timed_default(world, turns)} if nodes == DEFAULT_NODES else {}
+    held = {}
+    if nodes == DEFAULT_NODES:
+        held = {
+            "turns_default_s": _timed_held(world, DEFAULT, turns),
+            "turns_learned_s": _timed_held(world, LEARNED, turns),
+        }
     return held | {
         "first_s": first_s,
         "turns_one_core_s": turns_s,
@@ -266,9 +273,9 @@ def _timed(world: World, policy: Policy, runs: int, turns: int) -> tuple[Outcome
     return outcomes[0], turns_s
 
 
-def _timed_default(world: World, turns: int) -> list[float]:
-    """Return the seconds per turn of the policy by which a cluster decides, compiled first."""
-    policy = policy_named(DEFAULT)
+def _timed_held(world: World, name: str, turns: int) -> list[float]:
+    """Return the seconds per turn of a policy that decides as a cluster does, compiled first."""
+    policy = policy_named(name)
     world = world._replace(green_policy=GreenPolicy(mode=Mode.ENFORCE))
     columns = type(world.jobs)._make(column[:100] for column in world.jobs)
     simulate(world._replace(jobs=columns), policy)

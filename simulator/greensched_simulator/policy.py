@@ -1,6 +1,6 @@
 """The simulator's policies by name: when, where, how fast and in which order work runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -71,6 +71,8 @@ assert all(queue.order in ORDER_NAMES for queue in QUEUES.values())
 
 USUAL_WHEN = "run-now"
 GREEN_POLICY = "green-policy"  # in place of a `when` rule: the scenario's GreenPolicy holds jobs
+LEARNED = "onnx"  # in place of a `when`, `where` or `cap` rule: a head of a learned bundle
+LEARNED_PREFIX = f"{LEARNED}:"  # before a bundle's folder
 OPERATORS_PAUSE = "pause-if-worth"  # the only pause rule beside `green-policy`
 USUAL_WHERE = "weighted-cost"
 USUAL_QUEUE = "oldest-fit"
@@ -85,28 +87,48 @@ _HOW_NAMED = "`greensched policy list` prints all names"
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules that decide."""
+    """The rules that decide, or the heads of a learned bundle in place of some of them."""
 
-    when: str  # a name in WHEN_NAMES or BAD_WHEN_NAMES, or GREEN_POLICY
-    where: str  # a name in PLACINGS or BAD_PLACINGS
+    when: str  # a name in WHEN_NAMES or BAD_WHEN_NAMES, GREEN_POLICY or LEARNED
+    where: str  # a name in PLACINGS or BAD_PLACINGS, or LEARNED
     queue: str = USUAL_QUEUE  # a name in QUEUES
     sleep: str = USUAL_SLEEP  # a name in SLEEP_NAMES
-    cap: str = USUAL_CAP  # a name in CAP_NAMES
+    cap: str = USUAL_CAP  # a name in CAP_NAMES, or LEARNED
     pause: str = USUAL_PAUSE  # a name in PAUSE_NAMES
+    bundle: str = ""  # the folder of the bundle, if anything is LEARNED
 
     @property
     def placing(self) -> Placing:
-        """Return how nodes are searched for and ranked."""
-        return (PLACINGS | BAD_PLACINGS)[self.where]
+        """Return how nodes are searched for and ranked; by a rule where a head cannot rank them."""
+        return (PLACINGS | BAD_PLACINGS)[USUAL_WHERE if self.where == LEARNED else self.where]
+
+    @property
+    def cap_rule(self) -> str:
+        """Return the rule that caps nodes, also where a head gives no number."""
+        return USUAL_CAP if self.cap == LEARNED else self.cap
+
+    @property
+    def is_held(self) -> bool:
+        """Return whether a GreenPolicy holds jobs, by a rule or by a head."""
+        return self.when in (GREEN_POLICY, LEARNED)
 
     @property
     def name(self) -> str:
         """Return the name used in results, such as `carbon-time+least-carbon`."""
-        queue = "" if self.queue == USUAL_QUEUE else f"+{self.queue}"
-        sleep = "" if self.sleep == USUAL_SLEEP else f"+{self.sleep}"
-        cap = "" if self.cap == USUAL_CAP else f"+{self.cap}"
-        pause = "" if self.pause == USUAL_PAUSE else f"+{self.pause}"
-        return f"{self.when}+{self.where}{queue}{sleep}{cap}{pause}"
+        return "+".join([*self._learned(), *self._rules_told()])
+
+    def _learned(self) -> tuple[str, ...]:
+        return (f"{LEARNED_PREFIX}{self.bundle}",) if self.bundle else ()
+
+    def _rules_told(self) -> Iterator[str]:
+        """Yield the rules in a name: the first two, others that are unusual, none of a head."""
+        usual_cap = LEARNED if self.bundle else USUAL_CAP
+        for rule, untold in (
+            (self.when, LEARNED), (self.where, LEARNED), (self.queue, USUAL_QUEUE),
+            (self.sleep, USUAL_SLEEP), (self.cap, usual_cap), (self.pause, USUAL_PAUSE),
+        ):  # fmt: skip
+            if rule != untold:
+                yield rule
 
     @property
     def label(self) -> str:
@@ -116,6 +138,8 @@ class Policy:
         """
         if self.name == BASELINE:
             return BASELINE
+        if self.bundle:
+            return self.name
         for name, preset in PRESETS.items():
             if preset == self:
                 return name
@@ -151,7 +175,9 @@ PRESETS = {
 def policy_named(text: str) -> Policy:
     """Return the policy of `WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE`, or a preset.
 
-    Omitted rules are the usual ones. Raises BadInput for an unknown name, with close ones.
+    Omitted rules are the usual ones. `onnx:FOLDER` in place of any of them is a learned bundle,
+    whose heads decide when, where and how fast unless a rule for it is named. Raises BadInput for
+    an unknown name, with close ones.
     """
     (policy,) = _each_named([text])
     return policy
@@ -184,17 +210,24 @@ def _read(text: str) -> _Read:
     kinds = _rules()
     for part in (each.strip() for each in text.split("+")):
         kind = next((kind for kind, known in kinds.items() if part in known), None)
-        if part in PRESETS:
+        if part.startswith(LEARNED_PREFIX):
+            kind, part = "bundle", part.removeprefix(LEARNED_PREFIX).strip()
+        if kind == "bundle" and not part:
+            unknown.append(f"{text!r} names no bundle: give its folder, as in onnx:models/prior")
+        elif part in PRESETS and kind != "bundle":
             unknown.append(f"{part!r} is a preset and cannot be combined, as in {text!r}")
         elif kind is None:
             within = "" if part == text else f" in {text!r}"
             close = near(part, [*PRESETS, *(name for known in kinds.values() for name in known)])
             unknown.append(f"there is no policy {part!r}{within}{close}")
         elif kind in found:
-            doubled.append(f"{text!r} names two {kind} rules, {found[kind]} and {part}: give one")
+            each = "bundles" if kind == "bundle" else f"{kind} rules"
+            doubled.append(f"{text!r} names two {each}, {found[kind]} and {part}: give one")
         else:
             found[kind] = part
     usual = {"when": USUAL_WHEN, "where": USUAL_WHERE}
+    if "bundle" in found:
+        usual = {"when": LEARNED, "where": LEARNED, "cap": LEARNED}
     return _Read(Policy(**{**usual, **found}), doubled, unknown)
 
 

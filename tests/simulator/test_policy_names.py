@@ -37,6 +37,10 @@ from greensched_simulator.policy import (
     pytest.param("max-min", Policy("run-now", "fastest", "ljf"), id="max-min"),
     pytest.param("ecsched", Policy("run-now", "tetris", "concurrent"), id="ecsched"),
     pytest.param("tetris-srtf", Policy("run-now", "tetris", "sjf"), id="tetris-srtf"),
+    pytest.param("onnx:a/b", Policy("onnx", "onnx", cap="onnx", bundle="a/b"), id="a-bundle"),
+    pytest.param(
+        "full-speed+onnx:a+run-now", Policy("run-now", "onnx", bundle="a"), id="a-head-of-a-bundle"
+    ),
 ])  # fmt: skip
 def test_a_policy_is_named_by_its_rules_or_some_of_them(text: str, policy: Policy) -> None:
     assert policy_named(text) == policy
@@ -48,6 +52,26 @@ def test_a_policy_is_named_by_its_rules_or_some_of_them(text: str, policy: Polic
 def test_a_policy_is_found_by_its_name_and_by_its_label(when: str, where: str, queue: str) -> None:
     policy = Policy(when, where, queue)
     assert policy_named(policy.name) == policy_named(policy.label) == policy
+
+
+@pytest.mark.parametrize("rules", ["", "+run-now", "+spread+sjf", "+full-speed", "+cap-frugal"])
+def test_a_policy_with_a_bundle_is_found_by_its_name_and_by_its_label(rules: str) -> None:
+    policy = policy_named(f"onnx:models/prior{rules}")
+    assert policy.bundle == "models/prior"
+    assert policy_named(policy.name) == policy_named(policy.label) == policy
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param("onnx:", "names no bundle: give its folder", id="no-folder"),
+        pytest.param("onnx:a+onnx:b", "names two bundles, a and b: give one", id="two"),
+        pytest.param("onnx", "there is no policy 'onnx'", id="no-colon"),
+    ],
+)
+def test_a_bundle_is_one_folder(text: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        policy_named(text)
 
 
 @pytest.mark.parametrize(

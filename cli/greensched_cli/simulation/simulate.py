@@ -19,7 +19,7 @@ _POLICY = (
     "Rules joined by + (WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE, or some of them), such as "
     "carbon-time+least-carbon, or one of the presets min-min, max-min, ecsched, tetris-srtf, "
     "sleep-only, cap-only, wait-awhile, ecovisor, carbon-scaler. `greensched policy list` prints "
-    "all names."
+    "all names. onnx:FOLDER is a learned bundle, in place of the rules that are not named."
 )
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file in YAML (docs/scenarios.md).")]
@@ -30,7 +30,9 @@ Out = Annotated[
         "build/runs/SCENARIO-…-TIME."
     ),
 ]
-Policies = Annotated[str, typer.Option(help="`all`, or policies separated by commas.")]
+Policies = Annotated[
+    str, typer.Option(help="`all`, or policies as of `simulate`, separated by commas.")
+]
 Seeds = Annotated[int, typer.Option(help="Number of seeds, starting at the scenario's.")]
 Baseline = Annotated[
     str | None, typer.Option(help="Policy to compare with; by default run-now+spread.")

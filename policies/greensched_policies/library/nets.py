@@ -69,6 +69,9 @@ class PackedNet(NamedTuple):
     numbers: Float32s
 
 
+NO_NET = PackedNet(np.zeros(0, np.int64), np.zeros(0, np.float32))  # a rule gives the costs
+
+
 def packed(net: CandidateNet) -> PackedNet:
     """Return a net as compiled code reads it."""
     shared, features = net.placed.shape

@@ -186,7 +186,8 @@ def run_of(given: Given, recorded: Recorded, rules: RuleSet) -> Any:
         [(0.0, 0, 1.0, 1.0) for _ in range(0)], [(0, 0.0, 0.0) for _ in range(0)],
         precedence.parents.copy(),
         np.zeros(outages.node.max() + 1 if outages.node.size else 0, np.int64),
-        autoscaler, off, is_plain(given), nodes_memory(zones, given.cluster.zone.size),
+        autoscaler, off, is_plain(given),
+        nodes_memory(zones, given.cluster.zone.size, rules.where_net),
         starts_memory(zones, starts, most_slots(given.estimates.runtime_s.ravel(), slot_s)),
     )  # fmt: skip
 

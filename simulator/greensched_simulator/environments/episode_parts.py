@@ -67,7 +67,6 @@ class Accounts(NamedTuple):
     machines: Machines
     shares: Shares
     least_until_s: float  # the bill covers at least the time until then
-    mean_memory: Floats  # [1] bytes of a node
     credits: Floats  # [J] reward of each job that was placed
     deadline_s: Floats  # [J] of each job itself, regardless of jobs that wait for it
     has_fast_bill: bool  # whether `fast_bill` covers all costs; else Python bills the episode

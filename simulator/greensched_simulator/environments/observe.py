@@ -5,21 +5,19 @@ from typing import Any
 import numpy as np
 
 from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
-from greensched_policies.costs.capping import GPU
 from greensched_policies.costs.cost import WorkloadColumns
 from greensched_policies.encoding.observation import DecisionToMake
-from greensched_policies.encoding.power_cap_observation import CappedDomain, encode_how_fast
 from greensched_policies.encoding.slot_observation import encode_when
 from greensched_policies.encoding.timing import Timing
 from greensched_policies.kernel.grid_means import coming_day_of
 from greensched_policies.kernel.seeing_nodes import NodesShown, Scratch, Singles
 from greensched_policies.kernel.starts import most_slots
+from greensched_simulator.engine.execution.learned_caps import show_power_caps
+from greensched_simulator.engine.execution.needs import needs_on_nodes
 from greensched_simulator.engine.execution.power_caps import (
     dearness_of,
     dirtiness_of,
-    needs_on_nodes,
     power_caps_seen,
-    running_on,
 )
 from greensched_simulator.engine.execution.workers import new_worker, workload_columns_of
 from greensched_simulator.engine.queue.deciding import unstarted_job_of
@@ -29,7 +27,7 @@ from greensched_simulator.engine.state.observing import timing_at
 from greensched_simulator.engine.state.starts import slot_columns
 from greensched_simulator.environments.episode_parts import Bits, Shown
 
-_encode_when, _encode_how_fast = compiled(encode_when), compiled(encode_how_fast)
+_encode_when = compiled(encode_when)
 
 
 @borrowing
@@ -73,19 +71,16 @@ def observe_power_caps(episode: Any, domain: int, node: int, now_s: float) -> No
     table[0], table[1] = columns.power_cap[0], columns.speed[0]
     table[2], table[3] = columns.power_w[0], columns.kept_awake_w[0]
     table[4], table[5] = columns.keeps_deadlines[0], columns.dirtiness[0]
-    running, needs = running_on(node, run), on_nodes.speed[domain, node]
-    left_s = running.runtime_s / needs if needs > 0.0 else np.inf
-    capped = CappedDomain(dearness_of(run.grid, now_s)[zone], needs, 1.0 * (domain == GPU), 0.0)
-    asked = _to_make(running, timing_at(now_s, left_s, run.terms), episode)
-    seen = _encode_how_fast(columns, capped, asked)
+    dearness = dearness_of(run.grid, now_s)[zone]
+    seen = show_power_caps(now_s, domain, node, columns, on_nodes, dearness, run)
     _copy(seen.power_caps.transpose((0, 2, 1))[0], episode.shown.power_caps[0])
     episode.shown.context[:] = seen.context
 
 
 @fast
 def _to_make(workload: WorkloadColumns, timing: Timing, episode: Any) -> DecisionToMake:
-    weights, memory = episode.run.terms.weights, episode.accounts.mean_memory
-    return DecisionToMake(workload, weights, memory, timing)
+    terms = episode.run.terms
+    return DecisionToMake(workload, terms.weights, terms.mean_memory, timing)
 
 
 @inlined

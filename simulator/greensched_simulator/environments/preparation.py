@@ -181,7 +181,6 @@ def new_parts(ready: Prepared, shown: Shown) -> Parts:
             ready.machines,
             ready.shares,
             ready.least_until_s,
-            np.array([world.nodes.memory_capacity.mean()]),
             np.zeros(count),
             world.jobs.deadline_s,
             ready.has_fast_bill,
@@ -266,6 +265,11 @@ def _refuse(world: World, policy: Policy, heads: Sequence[HeadName]) -> None:
             policy.when == GREEN_POLICY,
             f"with {policy.when}, which plans held jobs again and again",
             "a when rule",
+        ),
+        (
+            policy.bundle != "",
+            f"with {policy.label}, whose heads decide already",
+            "rules",
         ),
         (
             "where" in heads and policy.placing.only_node_0,

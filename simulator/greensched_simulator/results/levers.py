@@ -7,13 +7,14 @@ switching the levers on. The parts add up to the whole change.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import factorial
 
 import numpy as np
 
 from greensched_policies.costs.cost import Floats
-from greensched_simulator.policy import Policy
+from greensched_simulator.policy import LEARNED, Policy
 from greensched_simulator.results.cells import ConfidenceInterval
 from greensched_simulator.results.comparison import (
     ComparedFigure,
@@ -26,7 +27,12 @@ LEVERS = ("when", "where", "queue", "sleep", "cap", "pause")  # fields of a poli
 
 
 def levers_of(policy: Policy, baseline: Policy) -> tuple[str, ...]:
-    """Return the levers in which a policy differs from the baseline."""
+    """Return the levers in which a policy differs from the baseline.
+
+    The heads of two bundles cannot be combined, so they have no levers.
+    """
+    if policy.bundle and baseline.bundle and policy.bundle != baseline.bundle:
+        return ()
     return tuple(name for name in LEVERS if getattr(policy, name) != getattr(baseline, name))
 
 
@@ -34,12 +40,19 @@ def combinations_of(policy: Policy, baseline: Policy) -> dict[frozenset[str], Po
     """Return the policy for each set of levers that are on; the empty set is the baseline."""
     levers = levers_of(policy, baseline)
     return {
-        frozenset(on): Policy(
-            *(getattr(policy if name in on else baseline, name) for name in LEVERS)
-        )
+        frozenset(on): _mixed(policy, baseline, on)
         for size in range(len(levers) + 1)
         for on in combinations(levers, size)
     }
+
+
+def _mixed(policy: Policy, baseline: Policy, on: Sequence[str]) -> Policy:
+    """Return the policy with the levers that are on, and the baseline's other rules."""
+    if not on:
+        return baseline
+    rules = {name: getattr(policy if name in on else baseline, name) for name in LEVERS}
+    bundle = policy.bundle or baseline.bundle if LEARNED in rules.values() else ""
+    return replace(policy, **rules, bundle=bundle)
 
 
 def with_combinations(policies: Sequence[Policy], baseline: Policy) -> tuple[Policy, ...]:

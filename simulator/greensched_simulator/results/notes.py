@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 
 from greensched_core.units import SECONDS_PER_HOUR
-from greensched_simulator.policy import GREEN_POLICY, OPERATORS_PAUSE, USUAL_PAUSE
+from greensched_simulator.policy import OPERATORS_PAUSE, USUAL_PAUSE
 from greensched_simulator.results.comparison import Round
 from greensched_simulator.runs.charges import REJECTION_FACTOR
 from greensched_simulator.runs.service_latency import served
@@ -34,7 +34,7 @@ def _runs_through(done: Round) -> Iterator[str]:
     if not (np.isfinite(jobs.save_every_s) & np.isfinite(jobs.deadline_s)).any():
         return
     for policy in done.policies:
-        if policy.when == GREEN_POLICY and policy.pause == USUAL_PAUSE:
+        if policy.is_held and policy.pause == USUAL_PAUSE:
             yield (
                 f"{policy.label} pauses no job; on a cluster, Jobs that can be suspended may be "
                 f"paused: {policy.label}+{OPERATORS_PAUSE}"
@@ -48,7 +48,7 @@ def _in_quiet_hours(done: Round) -> Iterator[str]:
         return
     is_job = ~is_replica(world.jobs)
     for policy, schedule in zip(done.policies, done.schedules, strict=True):
-        if policy.when != GREEN_POLICY:
+        if not policy.is_held:
             continue
         released_s = schedule.planned_s[is_job & np.isfinite(schedule.planned_s)] + world.start_s
         until_s = float(released_s.max(initial=world.start_s)) + 1.0

@@ -26,6 +26,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from greensched_core.errors import BadInput
+from greensched_policies.learned.card import CARD_FILE
 from greensched_simulator.bounds.bound import Least
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.results.comparison import Results, Round, ranked
@@ -344,7 +345,7 @@ def _described(run: RecordedRun) -> dict[str, Any]:
             "python": ".".join(map(str, sys.version_info[:3])),
             **{name: version(name) for name in _LIBRARIES},
         },
-        "inputs": [_input(path) for path in _files_of(scenario)],
+        "inputs": [_input(path) for path in (*_files_of(scenario), *_cards_of(run.policies))],
     }
 
 
@@ -363,6 +364,11 @@ def _files_of(scenario: Scenario) -> list[Path]:
     found += [each.figures for each in models if each and each.figures]
     found += [scenario.green_policy] if scenario.green_policy else []
     return list(dict.fromkeys(found))
+
+
+def _cards_of(policies: Sequence[Policy]) -> list[Path]:
+    """Return the cards of learned bundles; each has the hashes of its graphs."""
+    return list(dict.fromkeys(Path(each.bundle) / CARD_FILE for each in policies if each.bundle))
 
 
 def _input(path: Path) -> dict[str, str]:

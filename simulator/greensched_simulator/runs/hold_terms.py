@@ -1,28 +1,37 @@
 """What a GreenPolicy says of a world's jobs, by the operator's own functions."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from greensched_core.errors import BadInput
 from greensched_operator.holding.hold_requests import HoldRequest
 from greensched_operator.holding.holding import HoldTerms, due_s, hold_terms
-from greensched_operator.objects.green_policy import GreenPolicy
+from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Mode
 from greensched_operator.planning.cluster_state import slowest_speeds
 from greensched_operator.planning.work_power import LEAST_POWER_W
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_policies.costs.cost import Floats
 from greensched_policies.costs.late_runs import price_of_lateness
 from greensched_policies.kernel.plan import Plan
+from greensched_policies.learned.model_fields import ONNX
 from greensched_policies.library import functions as rows
+from greensched_policies.library.nets import NO_NET, PackedNet
 from greensched_policies.planning.held_start import jitter_s, node_share
 from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.planning.planning import Thresholds
 from greensched_simulator.engine.holding.hold import DEADLINE_S, BudgetTable, HoldTable, PauseTable
 from greensched_simulator.engine.state.job_estimates import JobEstimates
-from greensched_simulator.policy import GREEN_POLICY, OPERATORS_PAUSE, USUAL_PAUSE, Policy
+from greensched_simulator.policy import (
+    GREEN_POLICY,
+    LEARNED,
+    OPERATORS_PAUSE,
+    USUAL_PAUSE,
+    Policy,
+)
 from greensched_simulator.runs.busy_nodes import merit_orders, run_watts
-from greensched_simulator.runs.learned_when import learned_table
+from greensched_simulator.runs.learned_heads import learned_table
 from greensched_simulator.runs.pausable_jobs import NOTHING_PAUSED, pause_table
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
@@ -34,15 +43,20 @@ _JITTER_S = float(OperatorSettings.model_fields["release_jitter_s"].default)
 def green_policy_of(world: World, policy: Policy) -> GreenPolicy | None:
     """Return the GreenPolicy that holds jobs; None if a rule chooses their starts.
 
-    Raises BadInput if the scenario names none, and if the policy has a pause rule too.
+    A learned policy decides within the scenario's GreenPolicy, or else within the built-in one with
+    the scenario's weights. Raises BadInput if `green-policy` is to hold jobs and the scenario names
+    none, and for a pause rule that the operator does not have.
     """
-    if policy.when != GREEN_POLICY:
+    if not policy.is_held:
         return None
     if policy.pause not in (USUAL_PAUSE, OPERATORS_PAUSE):
         raise BadInput(
             f"{policy.label}: the operator pauses by {OPERATORS_PAUSE} alone; name it instead of "
             f"{policy.pause}, or leave it out: then {GREEN_POLICY} runs each job in one piece"
         )
+    if policy.when == LEARNED:
+        given = world.green_policy or replace(BUILT_IN, mode=Mode.ENFORCE, weights=world.weights)
+        return replace(given, when_policy=ONNX)
     if world.green_policy is None:
         raise BadInput(
             f"scenario {world.name} names no GreenPolicy, which {policy.label} runs: add "
@@ -52,7 +66,12 @@ def green_policy_of(world: World, policy: Policy) -> GreenPolicy | None:
 
 
 def hold_table(
-    world: World, policy: GreenPolicy, estimates: JobEstimates, *, pauses: bool = False
+    world: World,
+    policy: GreenPolicy,
+    estimates: JobEstimates,
+    *,
+    when_net: PackedNet = NO_NET,
+    pauses: bool = False,
 ) -> HoldTable:
     """Return the hold terms of a world's jobs; `pauses`: those that can be suspended may be."""
     jobs, found = world.jobs, _judged(world, policy, estimates)
@@ -74,7 +93,7 @@ def hold_table(
         is_whole=np.isin(replans_s, rolls_s).astype(np.int64),
         budget=_budget_table(world, policy, until_s),
         pauses=paused,
-        learned=learned_table(world, policy, found),
+        learned=learned_table(world, when_net, found),
     )
 
 

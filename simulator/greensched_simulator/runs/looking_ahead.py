@@ -6,7 +6,7 @@ from greensched_policies.costs.cost import Floats
 from greensched_policies.kernel.plan import Plan
 from greensched_policies.library.grid_table import GridTable, grid_table, in_parts
 from greensched_policies.planning.outlook import SLOT_S
-from greensched_simulator.policy import GREEN_POLICY, USUAL_PAUSE, USUAL_WHEN, Policy
+from greensched_simulator.policy import USUAL_PAUSE, USUAL_WHEN, Policy
 from greensched_simulator.world.world import World, highest_watts
 from greensched_simulator.world.zone_grids import relative_pue
 
@@ -15,12 +15,12 @@ _PLAN_MARGIN = 96  # slots of the plan beyond the last deadline
 
 def may_suspend(world: World, policy: Policy) -> bool:
     """Return whether a policy's pause rule may suspend any job of a world."""
-    return policy.when != GREEN_POLICY and _has_pauses(world, policy)
+    return not policy.is_held and _has_pauses(world, policy)
 
 
 def green_policy_pauses(world: World, policy: Policy) -> bool:
     """Return whether a policy lets its GreenPolicy pause any job of a world."""
-    return policy.when == GREEN_POLICY and _has_pauses(world, policy)
+    return policy.is_held and _has_pauses(world, policy)
 
 
 def _has_pauses(world: World, policy: Policy) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
+from greensched_operator.objects.green_policy import BUILT_IN
 from greensched_policies.billing.accounting import Bill, add_transfers, bill_schedule
 from greensched_policies.billing.supply import Balance, SolarPlant, balances_of, imported
 from greensched_policies.billing.timelines import BilledNodes, ZoneSeries
@@ -30,11 +31,11 @@ from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.engine.state.job_estimates import JobEstimates, estimates_of
 from greensched_simulator.engine.state.power_states import WAKE_S
 from greensched_simulator.engine.state.terms import RunConfig
-from greensched_simulator.policy import GREEN_POLICY, QUEUES, USUAL_CAP, Policy
+from greensched_simulator.policy import LEARNED, QUEUES, USUAL_CAP, Policy
 from greensched_simulator.runs.busy_nodes import run_watts
 from greensched_simulator.runs.hold_terms import green_policy_of, hold_table, plan_with
 from greensched_simulator.runs.job_transfers import transfers_of
-from greensched_simulator.runs.learned_when import when_rule_of
+from greensched_simulator.runs.learned_heads import LearnedHeads, heads_of, when_rule_of
 from greensched_simulator.runs.looking_ahead import (
     empty_plan,
     forecast_of,
@@ -63,10 +64,14 @@ class TimedSchedule(NamedTuple):
     engine_s: float
 
 
-def simulate(world: World, policy: Policy) -> Schedule:
-    """Return the schedule of a world under `policy`; the same world gives the same bytes."""
+def simulate(world: World, policy: Policy, heads: LearnedHeads | None = None) -> Schedule:
+    """Return the schedule of a world under `policy`; the same world gives the same bytes.
+
+    `heads` decide in place of those in the policy's bundle.
+    """
+    heads = heads_of(world, policy) if heads is None else heads
     with _quiet():
-        return _simulated(world, policy, _forecasts(world, [policy])).schedule
+        return _simulated(world, policy, heads, _forecasts(world, [policy])).schedule
 
 
 def simulate_each(
@@ -76,9 +81,12 @@ def simulate_each(
 
     One run per core at a time: compiled code does not hold the interpreter's lock.
     """
-    forecasts = _forecasts(world, policies)
+    forecasts, heads = _forecasts(world, policies), [heads_of(world, each) for each in policies]
     with _quiet(), ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = {pool.submit(_simulated, world, policy, forecasts): policy for policy in policies}
+        runs = {
+            pool.submit(_simulated, world, policy, nets, forecasts): policy
+            for policy, nets in zip(policies, heads, strict=True)
+        }
         try:
             for each in as_completed(runs):
                 each.result()
@@ -102,7 +110,9 @@ def _forecasts(world: World, policies: Sequence[Policy]) -> dict[bool, GridTable
     return {each: forecast_of(world, in_slots=each) for each in ahead}
 
 
-def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -> TimedSchedule:
+def _simulated(
+    world: World, policy: Policy, heads: LearnedHeads, forecasts: dict[bool, GridTable]
+) -> TimedSchedule:
     sleep = sleep_table(world, policy)
     capped = policy.cap != USUAL_CAP
     only_node_0 = policy.placing.only_node_0
@@ -117,7 +127,13 @@ def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -
     held = (
         None
         if green is None
-        else hold_table(world, green, estimates, pauses=green_policy_pauses(world, policy))
+        else hold_table(
+            world,
+            green,
+            estimates,
+            when_net=heads.when,
+            pauses=green_policy_pauses(world, policy),
+        )  # fmt: skip
     )
     given = Given(
         jobs=planned_jobs(world, estimates),
@@ -132,7 +148,8 @@ def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -
         autoscaled=world.autoscaled,
     )
     when = policy.when if green is None else when_rule_of(green)
-    rules = rules_of(when, policy.placing.rule, order, policy.cap, policy.pause)
+    rules = rules_of(when, policy.placing.rule, order, policy.cap_rule, policy.pause)
+    rules = rules._replace(where_net=heads.where, cap_net=heads.how_fast)
     inputs = (given, rules) if held is None else (given, rules, held)
     engine = _engine_for(run if held is None else run_held, inputs)
     began_s = time.perf_counter()
@@ -306,21 +323,25 @@ def _gap(world: World, zone: str, signal: str, until_s: float) -> MissingData:
 
 def run_config_of(world: World, policy: Policy) -> RunConfig:
     """Return the constants of a policy's run."""
-    placing = policy.placing
+    placing, green = policy.placing, green_policy_of(world, policy)
+    judged = green or BUILT_IN
     return RunConfig(
         discipline=DISCIPLINES.index(QUEUES[policy.queue].discipline),
         slot_s=SLOT_S,
         nodes_to_score=1 if placing.stops_at_first else nodes_to_score(world.nodes.zone.size),
-        weights=(green_policy_of(world, policy) or world).weights,
+        weights=(green or world).weights,
         model=cost_model(world),
-        sees_room=placing.rule not in BLIND_TO_ROOM,
+        sees_room=policy.where == LEARNED or placing.rule not in BLIND_TO_ROOM,
         goes_on=placing.goes_on,
         may_reject=policy.when in MAY_REJECT,
         may_suspend=may_suspend(world, policy),
         caps_package_power=world.caps_package_power,
         scaling=world.scaling if policy.pause in SCALE_RULES else NO_SCALING,
         links=world.links,
-        may_hold=policy.when == GREEN_POLICY,
+        may_hold=policy.is_held,
         may_pause=green_policy_pauses(world, policy),
         begin_s=world.start_s,
+        runtime_error=judged.runtime_error,
+        on_time_target=judged.on_time_target,
+        mean_memory=float(world.nodes.memory_capacity.mean()),
     )

@@ -1,6 +1,7 @@
-"""The net of a bundle that chooses starts, as the compiled library computes it."""
+"""The nets of bundles, as the compiled library computes them."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,6 +17,12 @@ from greensched_policies.library.nets import CandidateNet
 def shipped_net() -> CandidateNet:
     """Return the net of the bundle that is shipped."""
     return _net_of(load_bundle(SHIPPED_PRIOR, needs=(WHEN.name,)), "the shipped bundle")
+
+
+def nets_in(folder: Path) -> dict[str, CandidateNet]:
+    """Return the nets of the bundle in a folder, by head; raises BadInput if it is refused."""
+    bundle = load_bundle(folder, needs=())
+    return {name: _net_of(bundle, f"the bundle {folder}", name) for name in bundle.heads}
 
 
 def net_among(objects: Sequence[Any], name: str) -> tuple[CandidateNet, bool]:
@@ -47,11 +54,11 @@ def _is_config_map(item: object, name: str) -> bool:
     return False
 
 
-def _net_of(bundle: Bundle, title: str) -> CandidateNet:
-    run = bundle.heads[WHEN.name].run
+def _net_of(bundle: Bundle, title: str, head: str = WHEN.name) -> CandidateNet:
+    run = bundle.heads[head].run
     if run.net is None:
         raise BadInput(
-            f"{title}: the compiled library cannot compute its {WHEN.name} head ({run.reason}), "
+            f"{title}: the compiled library cannot compute its {head} head ({run.reason}), "
             "and the simulator has nothing else that could"
         )
     return run.net

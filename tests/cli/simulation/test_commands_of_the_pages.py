@@ -1,5 +1,6 @@
 """The simulator's commands of README and docs/simulator.md, on their scenario, with fewer runs."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,18 @@ def test_policies_are_compared_and_reported(greensched: Run, tmp_path: Path) -> 
     reported = greensched("report", str(out))
     assert (reported.returncode, reported.stderr) == (0, "")
     assert (out / "report.html").is_file()
+
+
+def test_a_bundle_is_compared(greensched: Run, tmp_path: Path) -> None:
+    out, bundle = tmp_path / "run", "onnx:policies/greensched_policies/models/prior"
+    compared = greensched(
+        "compare", SCENARIO, "--policies", f"run-now+spread,{bundle}", "--seeds", "1",
+        "--out", str(out),
+    )  # fmt: skip
+    assert (compared.returncode, compared.stderr) == (0, "")
+    assert bundle in compared.stdout
+    inputs = json.loads((out / "summary.json").read_text())["inputs"]
+    assert "card.json" in [each["file"] for each in inputs]
 
 
 def test_one_policy_is_simulated(greensched: Run, tmp_path: Path) -> None:

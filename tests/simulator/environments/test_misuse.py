@@ -22,6 +22,7 @@ POLICY = "carbon-time+weighted-cost"
         pytest.param("reject-all", "when", "rejects jobs", id="a-rule-that-rejects"),
         pytest.param("green-policy", "where", "again: use a when rule", id="a-green-policy"),
         pytest.param("node-0", "where", "nothing to choose", id="no-choice-of-nodes"),
+        pytest.param("onnx:b+run-now", "where", "heads decide already: use rules", id="a-bundle"),
         pytest.param("run-now", "why", "no head", id="no-such-head"),
     ],
 )

@@ -74,6 +74,19 @@ def test_policies_are_split_into_levers_only_if_all_combinations_were_run() -> N
     assert len(lever_rows(lacking)) == 1, "only the head"
 
 
+def test_the_heads_of_a_bundle_are_levers_like_rules() -> None:
+    learned = policy_named("onnx:b+sjf")
+    mixed = combinations_of(learned, NOW)
+    assert len(mixed) == 2**4
+    assert mixed[frozenset()] == NOW
+    assert mixed[frozenset(("where", "cap"))] == policy_named("onnx:b+run-now")
+    assert mixed[frozenset(("queue",))] == policy_named("run-now+spread+sjf")
+    assert with_combinations([learned], policy_named("onnx:c")) == (
+        learned,
+        policy_named("onnx:c"),
+    )
+
+
 def test_a_table_tells_each_levers_part_of_energy_cost_and_carbon() -> None:
     mixed = combinations_of(BOTH, NOW)
     compared = results({policy: [100.0 - 10 * len(on)] for on, policy in mixed.items()})

@@ -5,8 +5,6 @@ slowest node at that node's power caps. A new power cap moves the ends of all jo
 Without caps the tables have no columns.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from greensched_core.units import SECONDS_PER_DAY
@@ -21,52 +19,44 @@ from greensched_policies.costs.capping import (
     cpu_power,
     cpu_speed,
     frequency_within,
-    gpu_speed,
-    gpu_watts,
 )
 from greensched_policies.costs.cost import (
-    CORE_SPEED,
     CURVE_CLASS,
     CURVE_POINTS,
     GPU_CAPACITY,
     GPU_IDLE_W,
-    GPU_PEAK_W,
     PUE,
     Floats,
-    WorkloadColumns,
 )
 from greensched_policies.encoding.timing import relative_to_day
 from greensched_policies.kernel.grid_means import means_over
 from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 from greensched_simulator.arrays.heaps import job_at, restore, size_of
+from greensched_simulator.engine.execution.learned_caps import learned_cap
+from greensched_simulator.engine.execution.needs import (
+    ROUNDING,
+    NodeNeeds,
+    is_on_marked,
+    needs_on_nodes,
+)
 from greensched_simulator.engine.execution.workers import (
-    node_of,
-    throughput_of,
     update_speed,
-    workers_of,
-    workload_columns_of,
 )
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.choices import NOWHERE
-from greensched_simulator.engine.state.cluster import ClusterState, columns_of
+from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.power_states import SAVED_W
 from greensched_simulator.engine.state.progress import (
     CHANGED,
-    LEFT_S,
     MOVED,
-    SINCE_S,
     end_s,
-    settle,
     until_s,
 )
-from greensched_simulator.engine.state.recorded import Recorded
 
 _MOMENT_S = 1.0  # length of "now": its mean carbon intensity is the one now
-_ROUNDING = 1e-9  # share of a speed by which a deadline may be missed
 
 _cpu_speed, _cpu_power = compiled(cpu_speed), compiled(cpu_power)
 _frequency_within = compiled(frequency_within)
-_gpu_speed, _gpu_watts = compiled(gpu_speed), compiled(gpu_watts)
 _relative_to_day = compiled(relative_to_day)
 
 
@@ -75,14 +65,20 @@ def cap_nodes(now_s: float, run: Run) -> None:
     """Choose the power caps of each node that is marked as changed, and move its jobs' ends."""
     cluster = run.cluster
     needs, dirtiness = needs_on_nodes(now_s, run), dirtiness_of(run.grid, now_s)
+    is_learned = run.rules.cap_net.sizes.size > 0
+    dearness = dearness_of(run.grid, now_s) if is_learned else dirtiness
     for node in range(cluster.cpu_free.size):
         for domain in (CPU, GPU):
             if not is_to_cap(domain, node, cluster):
                 cluster.cap[CHANGED + domain, node] = 0.0
                 continue
-            dirty = dirtiness[cluster.zone[node]]
-            seen = power_caps_seen(domain, node, needs, dirty, run)
-            place = int(np.argmin(run.rules.cap[0](seen)[0]))
+            zone = cluster.zone[node]
+            seen = power_caps_seen(domain, node, needs, dirtiness[zone], run)
+            place = NOWHERE
+            if is_learned:
+                place = learned_cap(now_s, domain, node, seen, needs, dearness[zone], run)
+            if place == NOWHERE:
+                place = int(np.argmin(run.rules.cap[0](seen)[0]))
             set_power_cap(now_s, domain, node, place, run)
     move_ends(run)
 
@@ -93,7 +89,7 @@ def is_to_cap(domain: int, node: int, cluster: ClusterState) -> bool:
     if cluster.cap[CHANGED + domain, node] != 1.0 or cluster.pods[node] == 0:
         return False
     busy = cluster.nodes[GPU_CAPACITY, node] - cluster.gpu_free[node]
-    return bool(domain == CPU or busy > _ROUNDING)
+    return bool(domain == CPU or busy > ROUNDING)
 
 
 @inlined
@@ -104,87 +100,6 @@ def next_to_cap(cluster: ClusterState) -> int:
             if is_to_cap(domain, node, cluster):
                 return 2 * node + domain
     return NOWHERE
-
-
-class NodeNeeds(NamedTuple):
-    """What the jobs on changed nodes need of them, and what their GPUs draw at each power cap."""
-
-    # [2,N] least CPU and GPU speed at which all of them end in time: -1 where no job needs the
-    # domain, infinite where one is late at any speed. Jobs with GPUs need both.
-    speed: Floats
-    gpu_w: Floats  # [L,N] watts above idle of all GPUs in use
-    gpu_speed: Floats  # [L,N] of the GPUs' slowest job, relative to no cap; 1 without jobs
-    is_late: Floats  # [L,N] 1 if some job with GPUs does not end in time at its speed, else 0
-
-
-@fast
-def needs_on_nodes(now_s: float, run: Run) -> NodeNeeds:
-    """Return what jobs on changed nodes need. Settles the jobs.
-
-    The remaining work is the estimate's. Service replicas need full speed.
-    """
-    nodes, caps = run.cluster.cpu_free.size, POWER_CAPS.size
-    needs = NodeNeeds(
-        np.full((2, nodes), -1.0), np.zeros((caps, nodes)), np.ones((caps, nodes)),
-        np.zeros((caps, nodes)),
-    )  # fmt: skip
-    _fill_needs(now_s, run, needs)
-    return needs
-
-
-@fast
-def _fill_needs(now_s: float, run: Run, needs: NodeNeeds) -> None:
-    jobs, cluster, recorded, ends = run.jobs, run.cluster, run.recorded, run.events.ends
-    for place in range(size_of(ends)):
-        job = job_at(ends, place)
-        if not is_on_marked(job, 1.0, cluster, recorded):
-            continue
-        settle(job, now_s, recorded.progress)
-        done_s = jobs.runtime_s[job] - recorded.progress[LEFT_S, job]
-        time_s = jobs.deadline_s[job] - recorded.progress[SINCE_S, job]
-        left_s = max(jobs.estimate_s[job] - done_s, 0.0)
-        left_s /= throughput_of(job, jobs, recorded, run.terms)
-        for worker in range(workers_of(job, recorded)):
-            node = node_of(job, worker, recorded)
-            expected_s = left_s / cluster.nodes[CORE_SPEED, node]
-            speed = expected_s / time_s if time_s > 0.0 else np.inf
-            if np.isfinite(jobs.leaves_at_s[job]):  # what a service does cannot wait
-                speed = 1.0
-            needs.speed[CPU, node] = max(needs.speed[CPU, node], speed)
-            if jobs.gpus[job] > 0.0:
-                _add_gpus(job, node, speed, run, needs)
-
-
-@fast
-def _add_gpus(job: int, node: int, speed: float, run: Run, needs: NodeNeeds) -> None:
-    """Add the GPUs of a job that needs a speed to a node's needs: each job draws its own watts."""
-    jobs, nodes = run.jobs, run.cluster.nodes
-    idle_w, peak_w, gpu_ratio = (
-        nodes[GPU_IDLE_W, node],
-        nodes[GPU_PEAK_W, node],
-        jobs.gpu_ratio[job],
-    )
-    needs.speed[GPU, node] = max(needs.speed[GPU, node], speed)
-    wanted_w = _gpu_watts(POWER_CAPS[0], idle_w, peak_w, gpu_ratio)
-    for place in range(POWER_CAPS.size):
-        of_gpu = _gpu_watts(POWER_CAPS[place], idle_w, peak_w, gpu_ratio)
-        capped = 1.0
-        if of_gpu < wanted_w:
-            capped = _gpu_speed(POWER_CAPS[place], idle_w, peak_w, gpu_ratio)
-        needs.gpu_w[place, node] += jobs.gpus[job] * of_gpu
-        needs.gpu_speed[place, node] = min(needs.gpu_speed[place, node], capped)
-        if capped * (1.0 + _ROUNDING) < speed:
-            needs.is_late[place, node] = 1.0
-
-
-@inlined
-def is_on_marked(job: int, least: float, cluster: ClusterState, recorded: Recorded) -> bool:
-    """Return whether a domain of a running job's nodes is marked with at least `least`."""
-    for worker in range(workers_of(job, recorded)):
-        node = node_of(job, worker, recorded)
-        if cluster.cap[CHANGED + CPU, node] >= least or cluster.cap[CHANGED + GPU, node] >= least:
-            return True
-    return False
 
 
 @fast
@@ -229,7 +144,7 @@ def power_caps_seen(
             frequency = _frequency_at(POWER_CAPS[place], cpu_w, node, run)
             at = int(np.argmax(POWER_CAPS == cluster.cap[GPU, node]))
             surely = _cpu_speed(frequency, HIGHEST_SENSITIVITY)
-            is_late = surely * (1.0 + _ROUNDING) < needs.speed[CPU, node]
+            is_late = surely * (1.0 + ROUNDING) < needs.speed[CPU, node]
         else:
             is_late = needs.is_late[place, node] == 1.0
         seen[0, 0, place] = POWER_CAPS[place]
@@ -303,22 +218,3 @@ def move_ends(run: Run) -> None:
                 ends[place + 1, 0] = until_s(job, jobs, recorded.progress)
         restore(ends)
     cluster.cap[CHANGED:, :] = 0.0
-
-
-@fast
-def running_on(node: int, run: Run) -> WorkloadColumns:
-    """Return the summed requests of a node's jobs, for the longest of their remaining runtimes."""
-    jobs, cluster, recorded, ends = run.jobs, run.cluster, run.recorded, run.events.ends
-    longest_s: Any = 0.0
-    for place in range(size_of(ends)):
-        job = job_at(ends, place)
-        for worker in range(workers_of(job, recorded)):
-            if node_of(job, worker, recorded) == node:
-                longest_s = max(
-                    longest_s, workload_columns_of(job, jobs, recorded, run.terms).runtime_s
-                )
-    now, free_cores = columns_of(cluster, node), cluster.cpu_free[node]
-    return WorkloadColumns(
-        now.cpu_capacity - free_cores, now.memory_capacity - now.memory_free,
-        now.gpu_capacity - now.gpu_free, longest_s,
-    )  # fmt: skip

@@ -40,11 +40,8 @@ class PauseTable(NamedTuple):
 class LearnedTable(NamedTuple):
     """The `when` head of a bundle, and what it is shown of jobs besides their starts."""
 
-    net: PackedNet  # no sizes: a rule gives the costs
+    net: PackedNet  # NO_NET: a rule gives the costs
     deadline_s: Floats  # [J] infinite without one
-    mean_memory: float  # of a node, in bytes
-    runtime_error: float  # standard deviation of the logarithm of true over expected
-    on_time_target: float  # share of runs
 
 
 class HoldTable(NamedTuple):

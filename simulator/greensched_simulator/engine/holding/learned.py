@@ -12,7 +12,6 @@ from greensched_policies.costs.cost import Floats, WorkloadColumns
 from greensched_policies.encoding.observation import DecisionToMake
 from greensched_policies.encoding.slot_observation import encode_when
 from greensched_policies.encoding.slots import SlotColumns
-from greensched_policies.encoding.timing import Timing
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.kernel.grid_means import coming_day_of
 from greensched_policies.kernel.nets import empty_net_scratch, rate_candidates
@@ -20,6 +19,7 @@ from greensched_policies.kernel.starts import as_slots
 from greensched_policies.library import functions as rows
 from greensched_simulator.engine.holding.hold import Hold, slot_begin_s
 from greensched_simulator.engine.run import Run
+from greensched_simulator.engine.state.observing import timing_at
 
 _encode_when = compiled(encode_when)
 
@@ -74,10 +74,8 @@ def _to_make(job: int, runtime_s: Floats, run: Run, hold: Hold) -> DecisionToMak
     weights = Weights(
         asked[rows.BY_PRICE, job], asked[rows.BY_CARBON, job], asked[rows.BY_TIME, job]
     )
-    timing = Timing(
-        run.terms.begin_s + now_s, end_s - now_s, learned.runtime_error, learned.on_time_target
-    )
-    mean_memory: Any = learned.mean_memory
+    timing = timing_at(now_s, end_s - now_s, run.terms)
+    mean_memory: Any = run.terms.mean_memory
     return DecisionToMake(work, weights, mean_memory, timing)
 
 

@@ -22,8 +22,10 @@ from greensched_policies.encoding.observation import (
 from greensched_policies.encoding.queue_columns import QueueColumns
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.zone_preference import prefer_zone
+from greensched_policies.kernel.nets import rate_candidates
 from greensched_policies.kernel.seeing_nodes import NodesShown, Scratch, Singles
 from greensched_policies.library.grid_table import GridTable
+from greensched_policies.library.nets import NO_NET, PackedNet
 from greensched_policies.rules.catalogue import (
     BAD_WHEN_RULES,
     CAP_RULES,
@@ -49,13 +51,18 @@ _EPSILON = 1e-9  # rounding error of sums of floats, as a share of a capacity
 
 
 class RuleSet(NamedTuple):
-    """The policies' deciding functions, each in a tuple of one and called by its address."""
+    """The policies' deciding functions, each in a tuple of one and called by its address.
+
+    Where there is a net, it decides, and the rule only if the net gives no number.
+    """
 
     when: tuple[Callable[[SlotColumns], Floats]]
     where: tuple[Callable[[Singles, Singles], Singles]]
     order: tuple[Callable[[QueueColumns], Floats]]
     cap: tuple[Callable[[CapColumns], Floats]]
     pause: tuple[Callable[[PauseColumns], Floats]]
+    where_net: PackedNet = NO_NET
+    cap_net: PackedNet = NO_NET
 
 
 # The rules that the engine calls, by field of RuleSet.
@@ -76,8 +83,13 @@ def rules_of(
     pause: str = "run-through",
 ) -> RuleSet:
     """Return rules of the catalogue, compiled or loaded; raise BadInput as `callee` does."""
-    named = RuleSet._fields, (when, where, order, cap, pause)
-    return RuleSet(*(compiled_rule(kind, name) for kind, name in zip(*named, strict=True)))
+    return RuleSet(
+        compiled_rule("when", when),
+        compiled_rule("where", where),
+        compiled_rule("order", order),
+        compiled_rule("cap", cap),
+        compiled_rule("pause", pause),
+    )
 
 
 def compiled_rule(kind: str, name: str) -> tuple[Callable[..., Any]]:
@@ -202,18 +214,29 @@ def score_nodes(
     worker: NewWorker,
     memory: NodesMemory,
 ) -> Singles:
-    """Return each row's relative cost by the `where` rule, [N], as the extender does."""
+    """Return each row's relative cost by the `where` rule or head, [N], as the extender does."""
     kinds = len(NODE_FEATURES)
     features = memory.features[: kinds * rows.size].reshape((1, kinds, rows.size))
-    shown = NodesShown(features, memory.context, terms.sees_room, False)
+    shown = NodesShown(features, memory.context, terms.sees_room, rules.where_net.sizes.size > 0)
     see_candidates(cluster, rows, grid, terms, worker, memory.scratch, shown)
-    # Transposed; numba's `transpose` makes three arrays.
-    strides = (features.strides[0], features.strides[2], features.strides[1])
-    nodes_seen = as_strided(features, (1, rows.size, kinds), strides)
-    cost = rules.where[0](nodes_seen, memory.context)[0]
+    cost = _costs_of(features, rules, memory)
     if worker.planned_zone == NOWHERE:
         return cost
     return _prefer_zone(cost, cluster.zone[rows] == worker.planned_zone)
+
+
+@fast
+def _costs_of(features: Singles, rules: RuleSet, memory: NodesMemory) -> Singles:
+    """Return the costs, [N], of nodes with features [1,22,N]."""
+    net, costs = rules.where_net, memory.costs[: features.shape[2]]
+    if net.sizes.size > 0:
+        rate_candidates(net, features[0], memory.context[0], memory.net, costs)
+        if np.isfinite(costs).all():
+            return costs
+    # Transposed; numba's `transpose` makes three arrays.
+    strides = (features.strides[0], features.strides[2], features.strides[1])
+    nodes_seen = as_strided(features, (1, costs.size, features.shape[1]), strides)
+    return rules.where[0](nodes_seen, memory.context)[0]
 
 
 @borrowing

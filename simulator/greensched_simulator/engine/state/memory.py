@@ -7,8 +7,10 @@ import numpy as np
 from greensched_policies.compiling.compiled import fast
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEATURES
+from greensched_policies.kernel.nets import NetScratch, empty_net_scratch
 from greensched_policies.kernel.seeing_nodes import Scratch, Singles, empty_scratch
 from greensched_policies.kernel.starts import SEEN, SLOT_COLUMNS
+from greensched_policies.library.nets import PackedNet
 
 _NODE_FEATURES, _CONTEXT_FEATURES = len(NODE_FEATURES), len(CONTEXT_FEATURES)
 
@@ -19,6 +21,8 @@ class NodesMemory(NamedTuple):
     features: Singles  # [22·N]
     context: Singles  # [1,15]
     scratch: Scratch  # for N candidates
+    net: NetScratch  # of the net that chooses nodes; empty if a rule does
+    costs: Singles  # [N] by that net
 
 
 class StartsMemory(NamedTuple):
@@ -29,11 +33,15 @@ class StartsMemory(NamedTuple):
 
 
 @fast
-def nodes_memory(zones: int, nodes: int) -> NodesMemory:
-    """Return memory for up to `nodes` candidates."""
+def nodes_memory(zones: int, nodes: int, net: PackedNet) -> NodesMemory:
+    """Return memory for up to `nodes` candidates, which a net or a rule rates."""
     features = np.empty(_NODE_FEATURES * nodes, np.float32)
     context = np.empty((1, _CONTEXT_FEATURES), np.float32)
-    return NodesMemory(features, context, empty_scratch(zones, nodes))
+    nothing, costs = np.empty(0, np.float32), np.empty(nodes, np.float32)
+    scratch = NetScratch(nothing, nothing, nothing, nothing, nothing, nothing)
+    if net.sizes.size > 0:
+        scratch = empty_net_scratch(net)
+    return NodesMemory(features, context, empty_scratch(zones, nodes), scratch, costs)
 
 
 @fast

@@ -31,3 +31,4 @@ class RunConfig(NamedTuple):
     begin_s: float = 0.0  # of the run, in seconds since the epoch
     runtime_error: float = USUAL_RUNTIME_ERROR
     on_time_target: float = USUAL_ON_TIME_TARGET
+    mean_memory: float = 1.0  # of a node, in bytes

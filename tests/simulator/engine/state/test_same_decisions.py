@@ -41,6 +41,7 @@ from greensched_policies.kernel.seeing_nodes import (
 )
 from greensched_policies.learned.guard import Guard
 from greensched_policies.library.grid_table import grid_table
+from greensched_policies.library.nets import NO_NET
 from greensched_policies.library.node_names import Rows
 from greensched_policies.rules.catalogue import (
     BAD_WHEN_RULES,
@@ -345,7 +346,7 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         worker = NewWorker(workload, Data(0.0, 0), now_s, np.inf, NOWHERE, world.gpu_ratio)
         seen = cluster, np.arange(rows.size), table, terms, rules("run-now", where)
-        memory = nodes_memory(len(world.zones), rows.size)
+        memory = nodes_memory(len(world.zones), rows.size, NO_NET)
         scored = score_nodes(*seen, worker, memory)
         preferred = score_nodes(*seen, worker._replace(planned_zone=1), memory)
     np.testing.assert_allclose(scored, said, rtol=SINGLE)
