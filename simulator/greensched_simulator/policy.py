@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from greensched_core.errors import BadInput
 from greensched_core.quoting import near
+from greensched_policies.learned.model_fields import ONNX
 from greensched_policies.rules.names import (
     BAD_WHEN_NAMES,
     CAP_NAMES,
@@ -71,7 +72,7 @@ assert all(queue.order in ORDER_NAMES for queue in QUEUES.values())
 
 USUAL_WHEN = "run-now"
 GREEN_POLICY = "green-policy"  # in place of a `when` rule: the scenario's GreenPolicy holds jobs
-LEARNED = "onnx"  # in place of a `when`, `where` or `cap` rule: a head of a learned bundle
+LEARNED = ONNX  # in place of a `when`, `where` or `cap` rule: a head of a learned bundle
 LEARNED_PREFIX = f"{LEARNED}:"  # before a bundle's folder
 OPERATORS_PAUSE = "pause-if-worth"  # the only pause rule beside `green-policy`
 USUAL_WHERE = "weighted-cost"

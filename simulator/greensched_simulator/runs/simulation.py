@@ -113,41 +113,19 @@ def _forecasts(world: World, policies: Sequence[Policy]) -> dict[bool, GridTable
 def _simulated(
     world: World, policy: Policy, heads: LearnedHeads, forecasts: dict[bool, GridTable]
 ) -> TimedSchedule:
-    sleep = sleep_table(world, policy)
-    capped = policy.cap != USUAL_CAP
-    only_node_0 = policy.placing.only_node_0
-    table = node_table(world.nodes)
-    cluster = idle_cluster(
-        world.nodes, table, world.jobs.gpus, sleep, world.curve_watts,
-        capped=capped, only_node_0=only_node_0,
-    )  # fmt: skip
-    estimates = estimates_in(world, sleep)
-    order, ahead = QUEUES[policy.queue].order, looks_ahead(world, policy)
-    green, plan = green_policy_of(world, policy), empty_plan(world, is_looked_at=ahead)
+    sleep, green = sleep_table(world, policy), green_policy_of(world, policy)
+    given = _given(world, policy, sleep, forecasts[looks_ahead(world, policy)])
     held = (
         None
         if green is None
         else hold_table(
-            world,
-            green,
-            estimates,
-            when_net=heads.when,
-            pauses=green_policy_pauses(world, policy),
-        )  # fmt: skip
-    )
-    given = Given(
-        jobs=planned_jobs(world, estimates),
-        precedence=world.precedence,
-        estimates=estimates,
-        cluster=cluster,
-        grid=forecasts[ahead],
-        plan=plan if held is None else plan_with(plan, world, held),
-        terms=run_config_of(world, policy),
-        steps_s=steps_watched(world, policy),
-        outages=world.outages,
-        autoscaled=world.autoscaled,
-    )
-    when = policy.when if green is None else when_rule_of(green)
+            world, green, given.estimates,
+            when_net=heads.when, pauses=green_policy_pauses(world, policy),
+        )
+    )  # fmt: skip
+    if held is not None:
+        given = given._replace(plan=plan_with(given.plan, world, held))
+    when, order = policy.when if green is None else when_rule_of(green), QUEUES[policy.queue].order
     rules = rules_of(when, policy.placing.rule, order, policy.cap_rule, policy.pause)
     rules = rules._replace(where_net=heads.where, cap_net=heads.how_fast)
     inputs = (given, rules) if held is None else (given, rules, held)
@@ -157,6 +135,27 @@ def _simulated(
     engine_s = time.perf_counter() - began_s
     schedule = schedule_of(world, recorded, changes, suspended, broken, sleep, off)
     return TimedSchedule(schedule, engine_s)
+
+
+def _given(world: World, policy: Policy, sleep: Floats, forecast: GridTable) -> Given:
+    """Return the inputs of a run, with an empty plan."""
+    cluster = idle_cluster(
+        world.nodes, node_table(world.nodes), world.jobs.gpus, sleep, world.curve_watts,
+        capped=policy.cap != USUAL_CAP, only_node_0=policy.placing.only_node_0,
+    )  # fmt: skip
+    estimates = estimates_in(world, sleep)
+    return Given(
+        jobs=planned_jobs(world, estimates),
+        precedence=world.precedence,
+        estimates=estimates,
+        cluster=cluster,
+        grid=forecast,
+        plan=empty_plan(world, is_looked_at=looks_ahead(world, policy)),
+        terms=run_config_of(world, policy),
+        steps_s=steps_watched(world, policy),
+        outages=world.outages,
+        autoscaled=world.autoscaled,
+    )
 
 
 def _engine_for(engine: Any, inputs: tuple[Any, ...]) -> Callable[..., Any]:

@@ -41,7 +41,7 @@ def test_a_bundle_is_compared(greensched: Run, tmp_path: Path) -> None:
     )  # fmt: skip
     assert (compared.returncode, compared.stderr) == (0, "")
     assert bundle in compared.stdout
-    inputs = json.loads((out / "summary.json").read_text())["inputs"]
+    inputs = json.loads((out / "run.json").read_text())["inputs"]
     assert "card.json" in [each["file"] for each in inputs]
 
 

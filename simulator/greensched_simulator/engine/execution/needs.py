@@ -19,7 +19,7 @@ from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.progress import CHANGED, LEFT_S, SINCE_S, settle
 from greensched_simulator.engine.state.recorded import Recorded
 
-ROUNDING = 1e-9  # share of a speed by which a deadline may be missed
+SPEED_ROUNDING = 1e-9  # share of a speed by which a deadline may be missed
 
 _gpu_speed, _gpu_watts = compiled(gpu_speed), compiled(gpu_watts)
 
@@ -94,7 +94,7 @@ def _add_gpus(job: int, node: int, speed: float, run: Run, needs: NodeNeeds) -> 
             capped = _gpu_speed(POWER_CAPS[place], idle_w, peak_w, gpu_ratio)
         needs.gpu_w[place, node] += jobs.gpus[job] * of_gpu
         needs.gpu_speed[place, node] = min(needs.gpu_speed[place, node], capped)
-        if capped * (1.0 + ROUNDING) < speed:
+        if capped * (1.0 + SPEED_ROUNDING) < speed:
             needs.is_late[place, node] = 1.0
 
 

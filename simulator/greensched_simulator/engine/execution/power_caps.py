@@ -34,7 +34,7 @@ from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 from greensched_simulator.arrays.heaps import job_at, restore, size_of
 from greensched_simulator.engine.execution.learned_caps import learned_cap
 from greensched_simulator.engine.execution.needs import (
-    ROUNDING,
+    SPEED_ROUNDING,
     NodeNeeds,
     is_on_marked,
     needs_on_nodes,
@@ -89,7 +89,7 @@ def is_to_cap(domain: int, node: int, cluster: ClusterState) -> bool:
     if cluster.cap[CHANGED + domain, node] != 1.0 or cluster.pods[node] == 0:
         return False
     busy = cluster.nodes[GPU_CAPACITY, node] - cluster.gpu_free[node]
-    return bool(domain == CPU or busy > ROUNDING)
+    return bool(domain == CPU or busy > SPEED_ROUNDING)
 
 
 @inlined
@@ -144,7 +144,7 @@ def power_caps_seen(
             frequency = _frequency_at(POWER_CAPS[place], cpu_w, node, run)
             at = int(np.argmax(POWER_CAPS == cluster.cap[GPU, node]))
             surely = _cpu_speed(frequency, HIGHEST_SENSITIVITY)
-            is_late = surely * (1.0 + ROUNDING) < needs.speed[CPU, node]
+            is_late = surely * (1.0 + SPEED_ROUNDING) < needs.speed[CPU, node]
         else:
             is_late = needs.is_late[place, node] == 1.0
         seen[0, 0, place] = POWER_CAPS[place]
