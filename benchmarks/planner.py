@@ -150,9 +150,10 @@ def _replan(name: str, world: World, limit: CarbonLimit = _STRICT) -> list[Chose
 
 
 def _to_make(cores: float, runtime_s: float, slack_s: float) -> DecisionToMake:
+    asks: tuple[Any, ...] = (cores, 4e9, 0.0, runtime_s)
+    memory: Any = _NODE_MEMORY
     return DecisionToMake(
-        WorkloadColumns(*(np.full(1, value) for value in (cores, 4e9, 0.0, runtime_s))),
-        _WEIGHTS, np.array([_NODE_MEMORY]),
+        WorkloadColumns(*asks), _WEIGHTS, memory,
         Timing(0.0, slack_s + runtime_s, USUAL_RUNTIME_ERROR, USUAL_ON_TIME_TARGET),
     )  # fmt: skip
 

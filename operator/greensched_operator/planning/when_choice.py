@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
+from typing import Any
 
-import numpy as np
 import structlog
 
 from greensched_core.errors import BadInput
 from greensched_operator.holding.judging import MayWait
 from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy
-from greensched_policies.costs.cost import Floats, WorkloadColumns
+from greensched_policies.costs.cost import WorkloadColumns
 from greensched_policies.encoding.observation import DecisionToMake
 from greensched_policies.encoding.timing import Timing
 from greensched_policies.learned.bundle import Bundle, load_bundle
@@ -67,14 +67,14 @@ class WhenChoice:
 
         `mean_memory_bytes` is that of the nodes.
         """
-        day, memory = coming_day(outlook, now_s), np.array([mean_memory_bytes])
+        day = coming_day(outlook, now_s)
 
         def policy_for(waiting: MayWait) -> WhenPolicy:
             policy = waiting.policy
             head = self._heads.get(policy.bundle_config_map or "")
             if policy.when_policy != ONNX or head is None:
                 return WHEN_RULES.get(policy.when_policy, WHEN_RULES[_FALLBACK])
-            return head.policy(decision_to_make(waiting, now_s, memory), day)
+            return head.policy(decision_to_make(waiting, now_s, mean_memory_bytes), day)
 
         return policy_for
 
@@ -106,18 +106,19 @@ class WhenChoice:
         )
 
 
-def decision_to_make(waiting: MayWait, now_s: float, mean_memory: Floats) -> DecisionToMake:
-    """Return what the decision on a workload rests on besides its starts.
+def decision_to_make(waiting: MayWait, now_s: float, mean_memory_bytes: float) -> DecisionToMake:
+    """Return what the decision on a workload rests on besides its starts, as numbers.
 
-    `mean_memory`, [1], is that of the nodes, in bytes.
+    `mean_memory_bytes` is that of the nodes.
     """
     work, terms, policy = waiting.work, waiting.terms, waiting.policy
     # Work that must only begin in time is asked for as if it had to end as soon as is expected.
     end_s = terms.latest_start_s + terms.runtime_s
     left_s = (end_s if terms.deadline_s is None else terms.deadline_s) - now_s
-    asks = (work.cpu_cores, work.memory_bytes, work.gpus, terms.runtime_s)
+    asks: tuple[Any, ...] = (work.cpu_cores, work.memory_bytes, work.gpus, terms.runtime_s)
+    mean_memory: Any = mean_memory_bytes
     return DecisionToMake(
-        WorkloadColumns(*(np.array([each]) for each in asks)),
+        WorkloadColumns(*asks),
         policy.weights,
         mean_memory,
         Timing(now_s, left_s, terms.runtime_error, policy.on_time_target),

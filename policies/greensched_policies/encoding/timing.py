@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greensched_core.units import SECONDS_PER_DAY, SECONDS_PER_HOUR
-from greensched_policies.costs.cost import Floats
 
 USUAL_ON_TIME_TARGET = 0.995  # where nobody says another: the default of a GreenPolicy
 USUAL_RUNTIME_ERROR = 0.2  # likewise
@@ -64,17 +63,6 @@ def relative_to_day(value: float, day: float) -> float:
     if np.isnan(value) or not magnitude > _LEAST_MAGNITUDE:  # nor if it is not a number
         return 1.0
     return min(max(value / magnitude, -MOST_RELATIVE), MOST_RELATIVE)
-
-
-def all_relative_to_day(values: Floats, day: Floats) -> Floats:
-    """Return what `relative_to_day` does of values without gaps, [B,S], and of days, [B]."""
-    relative = np.ones(values.shape)
-    for row in range(day.size):
-        magnitude = abs(day[row])
-        if magnitude > _LEAST_MAGNITUDE:
-            bounded = np.maximum(values[row] / magnitude, -MOST_RELATIVE)
-            relative[row] = np.minimum(bounded, MOST_RELATIVE)
-    return relative
 
 
 def deadline_margin(left_s: Any, runtime_s: Any, runtime_error: Any) -> Any:

@@ -14,7 +14,12 @@ from numba.np.numpy_support import carray
 from greensched_policies.compiling.compiled import fast
 from greensched_policies.costs.cost import CostModel, WorkloadColumns
 from greensched_policies.costs.merit_order import MERIT_STEPS
-from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEATURES
+from greensched_policies.encoding.observation import (
+    CONTEXT_FEATURES,
+    NODE_FEATURES,
+    DecisionToMake,
+)
+from greensched_policies.encoding.slot_observation import SLOT_FEATURES, ComingDay
 from greensched_policies.encoding.timing import Timing
 from greensched_policies.encoding.weights import CarbonLimit, Weights
 from greensched_policies.kernel.later_room import ALL_ROOM
@@ -38,9 +43,10 @@ from greensched_policies.kernel.seeing_nodes import (
     rows_of_table,
 )
 from greensched_policies.kernel.seeing_nodes import see_nodes as _see_nodes
+from greensched_policies.kernel.seeing_starts import fill_starts
 from greensched_policies.kernel.slot_choice import SeenSlots, SlotWork, see_all_slots
 from greensched_policies.kernel.slot_choice import choose_slots as _choose_slots
-from greensched_policies.kernel.starts import SLOT_COLUMNS, PendingWork
+from greensched_policies.kernel.starts import SLOT_COLUMNS, PendingWork, as_slots
 from greensched_policies.library import functions as at
 from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 from greensched_policies.library.nets import FEATURES, SHARED, PackedNet
@@ -253,6 +259,34 @@ def rate_candidates(integers_at: Any, _numbers_at: Any) -> None:
         _rate_candidates(net, features[each], context[each], scratch, costs[each])
 
 
+def see_starts(integers_at: Any, numbers_at: Any) -> None:
+    """Write what a learned `when` policy sees of starts: see `seeing_starts.fill_starts`."""
+    whole, numbers = (
+        carray(integers_at, (at.START_CONTEXT_AT + 1,)),
+        carray(numbers_at, (at.SEEING_STARTS,)),
+    )
+    batch, count = whole[at.SEEN_DECISIONS], whole[at.SEEN_STARTS]
+    slots = as_slots(carray(_floats(whole[at.STARTS_TABLE_AT]), (SLOT_COLUMNS, batch, count)))
+    work = WorkloadColumns(
+        numbers[at.WORK_CORES], numbers[at.WORK_MEMORY], numbers[at.WORK_GPUS],
+        numbers[at.WORK_RUNTIME_S],
+    )  # fmt: skip
+    asked = DecisionToMake(
+        work,
+        Weights(numbers[at.FOR_COST], numbers[at.FOR_CARBON], numbers[at.FOR_SPEED]),
+        numbers[at.MEAN_MEMORY],
+        Timing(
+            numbers[at.ASKED_S], numbers[at.ASKED_LEFT_S], numbers[at.ASKED_ERROR],
+            numbers[at.ASKED_ON_TIME],
+        ),
+    )  # fmt: skip
+    features = carray(_singles(whole[at.START_FEATURES_AT]), (batch, len(SLOT_FEATURES), count))
+    context = carray(_singles(whole[at.START_CONTEXT_AT]), (batch, _SHARED))
+    fill_starts(
+        slots, asked, ComingDay(numbers[at.DAY_CARBON], numbers[at.DAY_PRICE]), features, context
+    )
+
+
 @fast
 def _entry_names(whole: Any) -> EntryNames:
     entries = carray(_bytes(whole[at.ENTRIES_AT]), (whole[at.ENTRIES_LEN], whole[at.ENTRY_WIDTH]))
@@ -278,4 +312,5 @@ ENTRIES: dict[str, Entry] = {
     "find_rows": find_rows,
     "write_scores": write_scores,
     "rate_candidates": rate_candidates,
+    "see_starts": see_starts,
 }

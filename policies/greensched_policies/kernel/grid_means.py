@@ -78,15 +78,13 @@ def means_over(table: GridTable, begin_s: float, end_s: float) -> Floats:
 
 
 @fast
-def coming_day_of(table: GridTable, begin_s: float, batch: int) -> ComingDay:
-    """Return the means over a day of the zones with data, for each of some decisions.
+def coming_day_of(table: GridTable, begin_s: float) -> ComingDay:
+    """Return the means over a day of the zones with data.
 
     As `planning.outlook.coming_day`, which has the forecast in slots.
     """
     means = means_over(table, begin_s, begin_s + SECONDS_PER_DAY)
-    return ComingDay(
-        np.full(batch, np.nanmean(means[CARBON])), np.full(batch, np.nanmean(means[PRICE]))
-    )
+    return ComingDay(np.nanmean(means[CARBON]), np.nanmean(means[PRICE]))
 
 
 @borrowing

@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.observation import DecisionToMake
-from greensched_policies.encoding.slot_observation import ComingDay, encode_when
+from greensched_policies.encoding.slot_observation import ComingDay
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.learned.guard import FallbackReason, Guard, NamedPolicy
+from greensched_policies.library.seeing_starts import encode_when
 from greensched_policies.rules.catalogue import WhenPolicy
 
 # (slots [B,S,15], context [B,15]) -> relative cost [B,S], lower is better
@@ -24,15 +25,10 @@ WhenModel: TypeAlias = Callable[
 
 
 def when_policy(model: WhenModel, asked: DecisionToMake, day: ComingDay) -> WhenPolicy:
-    """Return the model as a rule for the starts of one workload, a row for each zone or one.
-
-    `day` is [1].
-    """
+    """Return the model as a rule for the starts of one workload, a row for each zone or one."""
 
     def cost(slots: SlotColumns) -> Floats:
-        rows = slots.wait_s.shape[0]
-        of_row = ComingDay(*(np.repeat(each, rows) for each in day))
-        seen = encode_when(slots, asked, of_row)
+        seen = encode_when(slots, asked, day)
         return model(seen.slots, seen.context).astype(np.float64)
 
     return cost

@@ -11,7 +11,7 @@ from greensched_policies.rules.catalogue import WHEN_RULES
 
 FUNCTIONS = (
     "plan_starts", "see_slots", "choose_slots", "see_nodes", "spread_scores", "hash_names",
-    "find_rows", "write_scores", "rate_candidates",
+    "find_rows", "write_scores", "rate_candidates", "see_starts",
 )  # fmt: skip
 # The library has these twice, where that makes them faster: for every processor of its kind, and
 # under another name, for a newer one.
@@ -128,3 +128,13 @@ WRITTEN, WRITTEN_ROWS_AT, WRITTEN_SCORES_AT, WRITTEN_AT = range(NAMED, NAMED + 4
     NET_SIZES, NET_SIZES_AT, NET_NUMBERS, NET_NUMBERS_AT, RATINGS, RATED, RATED_FEATURES_AT,
     RATED_CONTEXT_AT, RATED_COSTS_AT,
 ) = range(9)  # fmt: skip
+
+# What see_starts takes: B decisions, S starts; [9,B,S] the fields of SlotColumns. Results: features
+# [B,15,S] and context [B,15], float32. Its numbers are those of a `DecisionToMake` and a
+# `ComingDay`, which are the same for all B.
+SEEN_DECISIONS, SEEN_STARTS, STARTS_TABLE_AT, START_FEATURES_AT, START_CONTEXT_AT = range(5)
+(
+    WORK_CORES, WORK_MEMORY, WORK_GPUS, WORK_RUNTIME_S, FOR_COST, FOR_CARBON, FOR_SPEED,
+    MEAN_MEMORY, ASKED_S, ASKED_LEFT_S, ASKED_ERROR, ASKED_ON_TIME, DAY_CARBON, DAY_PRICE,
+    SEEING_STARTS,
+) = range(15)  # numbers  # fmt: skip

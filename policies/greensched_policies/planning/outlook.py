@@ -49,13 +49,13 @@ class Outlook:
 
 
 def coming_day(outlook: Outlook, now_s: float) -> ComingDay:
-    """Return the means of what is forecast from `now_s` on, for a day, each [1]."""
+    """Return the means of what is forecast from `now_s` on, for a day."""
     begun = min(max(int((now_s - outlook.begin_s) // outlook.slot_s), 0), outlook.slots - 1)
     ahead = outlook.values[:, :, begun : begun + int(SECONDS_PER_DAY // outlook.slot_s)]
     counts = (~np.isnan(ahead)).sum(axis=(1, 2))
     sums = np.nansum(ahead, axis=(1, 2))
     means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-    return ComingDay(means[:1], means[1:])
+    return ComingDay(*means.tolist())
 
 
 def outlook_of(

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
+from greensched_policies.compiling.compiled import borrowing, fast, inlined
 from greensched_policies.costs.cost import WorkloadColumns
 from greensched_policies.encoding.observation import DecisionToMake
-from greensched_policies.encoding.slot_observation import encode_when
 from greensched_policies.encoding.timing import Timing
 from greensched_policies.kernel.grid_means import coming_day_of
 from greensched_policies.kernel.seeing_nodes import NodesShown, Scratch, Singles
+from greensched_policies.kernel.seeing_starts import encode_starts
 from greensched_policies.kernel.starts import most_slots
 from greensched_simulator.engine.execution.learned_caps import show_power_caps
 from greensched_simulator.engine.execution.needs import needs_on_nodes
@@ -26,8 +26,6 @@ from greensched_simulator.engine.state.memory import starts_memory
 from greensched_simulator.engine.state.observing import timing_at
 from greensched_simulator.engine.state.starts import slot_columns
 from greensched_simulator.environments.episode_parts import Bits, Shown
-
-_encode_when = compiled(encode_when)
 
 
 @borrowing
@@ -56,9 +54,9 @@ def observe_starts(episode: Any, job: int, now_s: float, count: int) -> None:
     workload = workload_columns_of(job, run.jobs, run.recorded, run.terms)
     left_s = run.jobs.deadline_s[job] - now_s
     asked = _to_make(workload, timing_at(now_s, left_s, run.terms), episode)
-    seen = _encode_when(columns, asked, coming_day_of(run.grid, now_s, 1))
-    _copy(seen.slots.transpose((0, 2, 1))[0], episode.shown.slots[0])
-    episode.shown.context[:] = seen.context
+    features, context = encode_starts(columns, asked, coming_day_of(run.grid, now_s))
+    _copy(features[0], episode.shown.slots[0])
+    episode.shown.context[:] = context
 
 
 @fast

@@ -276,7 +276,7 @@ class OperatorBeside:
         if self.world.when_net is None:
             return WHEN_RULES[one.policy.when_policy]
         at_s, mean = self.world.start_s + now_s, self.world.nodes.memory_capacity.mean()
-        asked, day = decision_to_make(one, at_s, np.array([mean])), coming_day(outlook, at_s)
+        asked, day = decision_to_make(one, at_s, mean), coming_day(outlook, at_s)
         return when_policy(KernelNet(self.world.when_net), asked, day)
 
     def running(self, now_s: float) -> tuple[Running, ...]:

@@ -1,6 +1,7 @@
 """What a `when` head is shown of candidate starts."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,10 +10,11 @@ from hypothesis import strategies as st
 
 from greensched_policies.costs.cost import WorkloadColumns
 from greensched_policies.encoding.observation import DecisionToMake
-from greensched_policies.encoding.slot_observation import SLOT_FEATURES, ComingDay, encode_when
+from greensched_policies.encoding.slot_observation import SLOT_FEATURES, ComingDay
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.timing import Timing
 from greensched_policies.encoding.weights import Weights
+from greensched_policies.library.seeing_starts import encode_when
 
 HOUR_S = 3600.0
 SIX_IN_THE_MORNING_S = 7 * 86_400.0 + 6 * HOUR_S
@@ -20,12 +22,13 @@ SIX_IN_THE_MORNING_S = 7 * 86_400.0 + 6 * HOUR_S
 
 def seen(slots: SlotColumns, left_s: float, day: tuple[float, float]) -> dict[str, list[float]]:
     """Return the features of the starts of an hour's work, by name."""
-    workload = WorkloadColumns(*(np.full(1, each) for each in (1.0, 1e9, 0.0, HOUR_S)))
+    work: tuple[Any, ...] = (1.0, 1e9, 0.0, HOUR_S)
+    mean_memory: Any = 8e9
     asked = DecisionToMake(
-        workload, Weights(1.0, 1.0, 0.1), np.array([8e9]),
+        WorkloadColumns(*work), Weights(1.0, 1.0, 0.1), mean_memory,
         Timing(SIX_IN_THE_MORNING_S, left_s, 0.2, 0.995),
     )  # fmt: skip
-    found = encode_when(slots, asked, ComingDay(*(np.array([each]) for each in day)))
+    found = encode_when(slots, asked, ComingDay(*day))
     assert np.isfinite(found.slots).all() and np.isfinite(found.context).all()
     return dict(zip(SLOT_FEATURES, found.slots[0].T.tolist(), strict=True))
 

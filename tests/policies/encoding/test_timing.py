@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +14,6 @@ from greensched_policies.encoding.timing import (
     USUAL_ON_TIME_TARGET,
     USUAL_RUNTIME_ERROR,
     Timing,
-    all_relative_to_day,
     deadline_margin,
     relative_to_day,
     timing_columns,
@@ -88,9 +86,6 @@ def test_carbon_and_price_are_told_relative_to_the_coming_day(
     value: float, day: float, relative: float
 ) -> None:
     assert relative_to_day(value, day) == relative
-    if not math.isnan(value):  # starts are told without gaps
-        many = all_relative_to_day(np.array([[value, value]]), np.array([day]))
-        assert many.tolist() == [[relative, relative]]
 
 
 @given(st.floats(-1e4, 1e7), st.floats(1.0, 1e6), st.floats(0.0, 3.0))

@@ -18,7 +18,7 @@ from onnx import numpy_helper
 
 from greensched_policies.costs.cost import WorkloadColumns
 from greensched_policies.encoding.observation import DecisionToMake
-from greensched_policies.encoding.slot_observation import ComingDay, encode_when
+from greensched_policies.encoding.slot_observation import ComingDay
 from greensched_policies.encoding.slots import FULL, SlotColumns
 from greensched_policies.encoding.timing import Timing
 from greensched_policies.encoding.weights import Weights
@@ -26,16 +26,19 @@ from greensched_policies.learned.bundle import load_bundle
 from greensched_policies.learned.card import SHIPPED_PRIOR, BundleError, describe_card
 from greensched_policies.learned.guard import FallbackReason
 from greensched_policies.learned.when_head import GuardedWhen, when_policy
+from greensched_policies.library.seeing_starts import encode_when
 from greensched_policies.rules.when import planned_window, run_now
 
 PRIOR = load_bundle(SHIPPED_PRIOR)
+WORK: tuple[Any, ...] = (2.0, 4e9, 0.0, 3600.0)
+MEAN_MEMORY: Any = 64e9
 ASKED = DecisionToMake(
-    WorkloadColumns(*(np.full(1, value) for value in (2.0, 4e9, 0.0, 3600.0))),
+    WorkloadColumns(*WORK),
     Weights(0.5, 0.5, 0.0),
-    np.array([64e9]),
+    MEAN_MEMORY,
     Timing(1_700_000_000.0, 10.0, 0.2, 0.995),
 )
-DAY = ComingDay(np.array([1.0]), np.array([1.0]))
+DAY = ComingDay(1.0, 1.0)
 Array = npt.NDArray[np.float32]
 
 
@@ -68,7 +71,7 @@ def change_card(folder: Path, change: Callable[[dict[str, Any]], object]) -> Non
 def test_the_untrained_head_is_the_planned_window_on_what_it_sees(
     seed: int, batch: int, count: int
 ) -> None:
-    seen = encode_when(starts(seed, batch, count), ASKED, ComingDay(*np.ones((2, batch))))
+    seen = encode_when(starts(seed, batch, count), ASKED, DAY)
     found, wanted = PRIOR.when(seen.slots, seen.context), planned_window(encoded(seen.slots))
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
     best = np.take_along_axis(wanted, found.argmin(axis=1)[:, None], axis=1)[:, 0]

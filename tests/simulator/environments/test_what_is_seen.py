@@ -83,7 +83,7 @@ def test_starts_are_seen_against_the_same_coming_day_as_in_the_operator() -> Non
         ("carbon_of_day", day.carbon_g_per_kwh, carbon),
         ("price_of_day", day.price_per_mwh, price),
     ):
-        now = of[name][0] * whole[0]
+        now = of[name][0] * whole
         assert min(abs(now - zone[0]) for zone in signal) < 1e-3 * abs(now), name
     assert of["slack_used"] == pytest.approx(np.arange(told["candidates"]) * SLOT_S / (4 * HOUR))
 

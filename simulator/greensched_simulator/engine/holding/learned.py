@@ -7,21 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.compiling.compiled import compiled, fast
+from greensched_policies.compiling.compiled import fast
 from greensched_policies.costs.cost import Floats, WorkloadColumns
 from greensched_policies.encoding.observation import DecisionToMake
-from greensched_policies.encoding.slot_observation import encode_when
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.kernel.grid_means import coming_day_of
 from greensched_policies.kernel.nets import empty_net_scratch, rate_candidates
+from greensched_policies.kernel.seeing_starts import encode_starts
 from greensched_policies.kernel.starts import as_slots
 from greensched_policies.library import functions as rows
 from greensched_simulator.engine.holding.hold import Hold, slot_begin_s
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.observing import timing_at
-
-_encode_when = compiled(encode_when)
 
 
 @fast
@@ -45,14 +43,15 @@ def _learned_costs(
 ) -> tuple[Floats, bool]:
     """Return the costs by the head, and whether all are numbers; infinite where no node can."""
     net, (batch, count) = hold.terms.learned.net, slots.wait_s.shape
-    day = coming_day_of(run.grid, slot_begin_s(run.events.now_s[0], run), batch)
-    seen = _encode_when(slots, asked, day)
-    features, scratch = seen.slots.transpose((0, 2, 1)), empty_net_scratch(net)
-    costs, row = np.full((batch, count), np.inf), np.empty(count, np.float32)
+    day = coming_day_of(run.grid, slot_begin_s(run.events.now_s[0], run))
+    features, context = encode_starts(slots, asked, day)
+    scratch, costs, row = (
+        empty_net_scratch(net), np.full((batch, count), np.inf), np.empty(count, np.float32)
+    )  # fmt: skip
     for each in range(batch):
         if np.isinf(slots.runtime_s[each, 0]):
             continue
-        rate_candidates(net, features[each], seen.context[each], scratch, row)
+        rate_candidates(net, features[each], context[each], scratch, row)
         for place in range(count):
             costs[each, place] = row[place]
             if not np.isfinite(row[place]):
