@@ -1,6 +1,7 @@
 """What agents see besides what rules see: time, deadlines, the coming day, caps and plans."""
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_policies.encoding.observation import (
     CARBON_OF_DAY,
+    CONTEXT_FEATURES,
     IS_PLANNED_ZONE,
     POWER_CAP,
     PRICE_OF_DAY,
@@ -100,3 +102,39 @@ def test_all_that_any_head_sees_is_finite(seed: int) -> None:
                 break
             assert np.isfinite(seen["candidates"]).all() and np.isfinite(seen["context"]).all()
             seen, *_, told = env.step(0)
+
+
+def time_seen_s(context: npt.NDArray[np.float32]) -> float:
+    """Return the time of a decision since the begin of its world, from what is seen of the week."""
+    sin, cos = (context[CONTEXT_FEATURES.index(name)] for name in ("week_sin", "week_cos"))
+    week_s = 7 * 24 * HOUR
+    return float((np.arctan2(sin, cos) / (2 * np.pi) * week_s - BEGIN_S) % week_s)
+
+
+@pytest.mark.parametrize("head", HEAD_NAMES)
+@settings(max_examples=20)
+@given(seed=seeds, last_hour=st.integers(0, 6))
+def test_nothing_is_seen_that_only_later_hours_will_tell(
+    head: HeadName, seed: int, last_hour: int
+) -> None:
+    world = random_world(seed)
+    grids, until_s = world.grids, (last_hour + 1) * HOUR
+    is_later = grids.times_s >= until_s
+    dice = np.random.default_rng(seed)
+    other = world._replace(
+        grids=grids._replace(
+            carbon_g_per_kwh=np.where(
+                is_later, dice.uniform(20, 800, is_later.size), grids.carbon_g_per_kwh
+            ),
+            price_per_mwh=np.where(
+                is_later, dice.uniform(-50, 300, is_later.size), grids.price_per_mwh
+            ),
+        )
+    )
+    envs = [GreenSchedEnv([each], "carbon-time+weighted-cost", head) for each in (world, other)]
+    (seen, told), (also_seen, also_told) = (env.reset(seed=0) for env in envs)
+    while told["head"] != "over" and time_seen_s(seen["context"]) < until_s - 60.0:
+        assert told == also_told
+        for name in seen:
+            np.testing.assert_array_equal(seen[name], also_seen[name])
+        (seen, *_, told), (also_seen, *_, also_told) = (env.step(0) for env in envs)
