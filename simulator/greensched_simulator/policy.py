@@ -116,13 +116,12 @@ class Policy:
     @property
     def name(self) -> str:
         """Return the name used in results, such as `carbon-time+least-carbon`."""
-        return "+".join([*self._learned(), *self._rules_told()])
+        return "+".join(self._parts())
 
-    def _learned(self) -> tuple[str, ...]:
-        return (f"{LEARNED_PREFIX}{self.bundle}",) if self.bundle else ()
-
-    def _rules_told(self) -> Iterator[str]:
-        """Yield the rules in a name: the first two, others that are unusual, none of a head."""
+    def _parts(self) -> Iterator[str]:
+        """Yield the bundle, and the rules that a name tells: the first two, others if unusual."""
+        if self.bundle:
+            yield f"{LEARNED_PREFIX}{self.bundle}"
         usual_cap = LEARNED if self.bundle else USUAL_CAP
         for rule, untold in (
             (self.when, LEARNED), (self.where, LEARNED), (self.queue, USUAL_QUEUE),

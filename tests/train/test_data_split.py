@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -13,11 +14,16 @@ from hypothesis import strategies as st
 
 from greensched_core.durations import parse_duration
 from greensched_core.signals.timestamps import parse_timestamp
+from greensched_policies.encoding.reward import ROUNDING_S
+from greensched_simulator.policy import policy_named
+from greensched_simulator.runs.simulation import simulate
+from greensched_simulator.world.scenario_loading import load_scenario
 from greensched_simulator.world.world import build_world
 from greensched_train.data_split import (
     MARGIN,
     PARTS,
     TEST,
+    TEST_SCENARIOS,
     TRAINING,
     VALIDATION,
     DataPart,
@@ -25,11 +31,13 @@ from greensched_train.data_split import (
     zone_grid,
 )
 from greensched_train.drawn_scenarios import drawn_document, drawn_scenario
-from greensched_train.scenario_folder import TEST_SCENARIOS
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("GREENSCHED_DATA") or ROOT.parent / "shared" / "data")
 FILES = sorted(TEST_SCENARIOS.glob("*.yaml"))
+needs_data = pytest.mark.skipif(
+    not DATA.is_dir(), reason=f"no data sets at {DATA}; set GREENSCHED_DATA"
+)
 parts = pytest.mark.parametrize("part", PARTS, ids=lambda part: str(part.name))
 seeds = st.integers(0, 2**31)
 
@@ -118,9 +126,23 @@ def test_drawn_scenarios_are_of_all_kinds() -> None:
         assert 10 < sum(kind in str(each) for each in drawn) < 190, kind
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"no data sets at {DATA}; set GREENSCHED_DATA")
+@needs_data
 @parts
 def test_drawn_scenarios_make_worlds(part: DataPart) -> None:
     for seed in range(8):
         world = build_world(drawn_scenario(part, seed, {"GREENSCHED_DATA": str(DATA)}))
         assert 50 < world.jobs.arrival_s.size < 40_000
+
+
+@needs_data
+@pytest.mark.engine
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.stem))
+def test_deadlines_can_be_kept_where_a_test_scenario_has_room(path: Path) -> None:
+    scenario = load_scenario(path, {"GREENSCHED_DATA": str(DATA)})
+    world = build_world(scenario)
+    schedule, deadline_s = simulate(world, policy_named("run-now")), world.jobs.deadline_s
+    has_deadline = np.isfinite(deadline_s)
+    missed = np.mean(schedule.end_s[has_deadline] > deadline_s[has_deadline] + ROUNDING_S)
+    load = scenario.workload.load
+    assert load is not None
+    assert missed <= 0.005 or load > 0.8

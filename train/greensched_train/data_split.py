@@ -5,8 +5,11 @@ not even its hyperparameters. The data sets are those of docs/scenarios.md and e
 """
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
 
+# The scenarios on which policies are tested, fixed before any training.
+TEST_SCENARIOS = Path(__file__).parent / "test_scenarios"
 # What one unit of a market's currency is worth in EUR: European Central Bank, euro reference rates,
 # mean of 2023, rounded.
 EXCHANGE_RATES = {

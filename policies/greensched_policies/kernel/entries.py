@@ -261,10 +261,8 @@ def rate_candidates(integers_at: Any, _numbers_at: Any) -> None:
 
 def see_starts(integers_at: Any, numbers_at: Any) -> None:
     """Write what a learned `when` policy sees of starts: see `seeing_starts.fill_starts`."""
-    whole, numbers = (
-        carray(integers_at, (at.START_CONTEXT_AT + 1,)),
-        carray(numbers_at, (at.SEEING_STARTS,)),
-    )
+    whole = carray(integers_at, (at.START_CONTEXT_AT + 1,))
+    numbers = carray(numbers_at, (at.SEEING_STARTS,))
     batch, count = whole[at.SEEN_DECISIONS], whole[at.SEEN_STARTS]
     slots = as_slots(carray(_floats(whole[at.STARTS_TABLE_AT]), (SLOT_COLUMNS, batch, count)))
     work = WorkloadColumns(
@@ -282,9 +280,8 @@ def see_starts(integers_at: Any, numbers_at: Any) -> None:
     )  # fmt: skip
     features = carray(_singles(whole[at.START_FEATURES_AT]), (batch, len(SLOT_FEATURES), count))
     context = carray(_singles(whole[at.START_CONTEXT_AT]), (batch, _SHARED))
-    fill_starts(
-        slots, asked, ComingDay(numbers[at.DAY_CARBON], numbers[at.DAY_PRICE]), features, context
-    )
+    day = ComingDay(numbers[at.DAY_CARBON], numbers[at.DAY_PRICE])
+    fill_starts(slots, asked, day, features, context)
 
 
 @fast

@@ -9,6 +9,7 @@ from greensched_policies.compiling.compiled import borrowing, compiled, fast, in
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.observation import (
     CONTEXT_FEATURES,
+    LEAST_MAGNITUDE,
     DecisionToMake,
     relative_scale,
     work_columns,
@@ -41,7 +42,6 @@ from greensched_policies.encoding.timing import (
 )
 from greensched_policies.kernel.seeing_nodes import Singles
 
-_LEAST_MAGNITUDE = 1e-30
 _RADIANS_PER_S = 2.0 * np.pi / SECONDS_PER_DAY
 
 _relative_scale = compiled(relative_scale, inlined)
@@ -113,7 +113,7 @@ def _fill_others(
     """Fill in the features that are not relative to the other starts, [15,S], of one decision."""
     found, wait_s, runtime_s = asked.timing, slots.wait_s[row], slots.runtime_s[row]
     carbon, price = slots.carbon_over_run[row], slots.price_over_run[row]
-    now_g = max(carbon[0] * runtime_s[0], _LEAST_MAGNITUDE)
+    now_g = max(carbon[0] * runtime_s[0], LEAST_MAGNITUDE)
     for place in range(wait_s.size):
         left_s = found.left_s - wait_s[place]
         spare_s = max(found.left_s - runtime_s[place], 1.0)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
+from greensched_operator.objects.green_policy import GreenPolicy, Mode
 from greensched_policies.learned.card import SHIPPED_PRIOR
 from greensched_policies.learned.heads import HOW_FAST, WHERE, Head
 from greensched_policies.learned.known_nets import known_net
@@ -21,6 +23,7 @@ from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.runs.learned_heads import LearnedHeads, heads_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import simulate
+from greensched_simulator.scenario.bundled_net import shipped_net
 from greensched_simulator.testing.random_worlds import random_world
 from greensched_simulator.testing.small_worlds import bytes_of
 from greensched_simulator.world.world import World
@@ -121,11 +124,21 @@ def test_the_prior_decides_as_the_rules_that_it_consists_of(seed: int) -> None:
     assert same >= 0.9
 
 
-def test_a_bundle_decides_within_the_green_policy_of_the_scenario_or_the_built_in_one() -> None:
-    world = random_world(3)
-    assert world.green_policy is None
-    schedule = simulate(world, policy_named(PRIOR))
-    assert np.isfinite(schedule.end_s).all()
+@pytest.mark.parametrize("given", [None, GreenPolicy(mode=Mode.ENFORCE, longest_hold_s=3600.0)])
+def test_starts_are_those_of_the_scenarios_green_policy_or_else_the_built_in_one(
+    given: GreenPolicy | None,
+) -> None:
+    held = 0
+    for seed in range(8):
+        world = random_world(seed)._replace(green_policy=given)
+        named = given or GreenPolicy(mode=Mode.ENFORCE, weights=world.weights)
+        same = world._replace(
+            green_policy=replace(named, when_policy="onnx"), when_net=shipped_net()
+        )
+        schedule = simulate(world, policy_named(f"{PRIOR}+weighted-cost+full-speed"))
+        assert bytes_of(schedule) == bytes_of(simulate(same, policy_named("green-policy")))
+        held += int((schedule.planned_s > world.jobs.arrival_s).sum())
+    assert held > 10
 
 
 def without(head: str, folder: Path) -> Path:

@@ -14,6 +14,7 @@ from greensched_policies.encoding.power_cap_observation import (
     encode_how_fast,
 )
 from greensched_policies.kernel.nets import empty_net_scratch, rate_candidates
+from greensched_policies.library.nets import PackedNet
 from greensched_simulator.engine.execution.needs import NodeNeeds
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.choices import NOWHERE
@@ -24,22 +25,10 @@ _encode_how_fast = compiled(encode_how_fast)
 
 
 @fast
-def learned_cap(
-    now_s: float,
-    domain: int,
-    node: int,
-    seen: CapColumns,
-    needs: NodeNeeds,
-    dearness: float,
-    run: Run,
-) -> int:
+def learned_cap(shown: PowerCapObservation, net: PackedNet) -> int:
     """Return the place of the head's power cap; NOWHERE if a cost is no number."""
-    net = run.rules.cap_net
-    shown = show_power_caps(now_s, domain, node, seen, needs, dearness, run)
-    features, costs = (
-        shown.power_caps.transpose((0, 2, 1))[0],
-        np.empty(seen.speed.size, np.float32),
-    )
+    features = shown.power_caps.transpose((0, 2, 1))[0]
+    costs = np.empty(features.shape[1], np.float32)
     rate_candidates(net, features, shown.context[0], empty_net_scratch(net), costs)
     return int(np.argmin(costs)) if np.isfinite(costs).all() else NOWHERE
 

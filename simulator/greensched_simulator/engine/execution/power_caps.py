@@ -32,7 +32,7 @@ from greensched_policies.encoding.timing import relative_to_day
 from greensched_policies.kernel.grid_means import means_over
 from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 from greensched_simulator.arrays.heaps import job_at, restore, size_of
-from greensched_simulator.engine.execution.learned_caps import learned_cap
+from greensched_simulator.engine.execution.learned_caps import learned_cap, show_power_caps
 from greensched_simulator.engine.execution.needs import (
     SPEED_ROUNDING,
     NodeNeeds,
@@ -65,8 +65,6 @@ def cap_nodes(now_s: float, run: Run) -> None:
     """Choose the power caps of each node that is marked as changed, and move its jobs' ends."""
     cluster = run.cluster
     needs, dirtiness = needs_on_nodes(now_s, run), dirtiness_of(run.grid, now_s)
-    is_learned = run.rules.cap_net.sizes.size > 0
-    dearness = dearness_of(run.grid, now_s) if is_learned else dirtiness
     for node in range(cluster.cpu_free.size):
         for domain in (CPU, GPU):
             if not is_to_cap(domain, node, cluster):
@@ -75,8 +73,10 @@ def cap_nodes(now_s: float, run: Run) -> None:
             zone = cluster.zone[node]
             seen = power_caps_seen(domain, node, needs, dirtiness[zone], run)
             place = NOWHERE
-            if is_learned:
-                place = learned_cap(now_s, domain, node, seen, needs, dearness[zone], run)
+            if run.rules.cap_net.sizes.size > 0:
+                dearness = dearness_of(run.grid, now_s)[zone]
+                shown = show_power_caps(now_s, domain, node, seen, needs, dearness, run)
+                place = learned_cap(shown, run.rules.cap_net)
             if place == NOWHERE:
                 place = int(np.argmin(run.rules.cap[0](seen)[0]))
             set_power_cap(now_s, domain, node, place, run)
