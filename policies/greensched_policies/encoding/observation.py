@@ -30,7 +30,7 @@ from greensched_policies.encoding.timing import (
 )
 from greensched_policies.encoding.weights import Weights
 
-ENCODING_VERSION = 2
+ENCODING_VERSION = 3
 
 NODE_FEATURES = (
     "energy",  # joules added, relative to the mean candidate

@@ -12,6 +12,7 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 
 from greensched_policies.compiling.compiled import fast
+from greensched_policies.costs.capping import CapColumns
 from greensched_policies.costs.cost import CostModel, WorkloadColumns
 from greensched_policies.costs.merit_order import MERIT_STEPS
 from greensched_policies.encoding.observation import (
@@ -19,6 +20,7 @@ from greensched_policies.encoding.observation import (
     NODE_FEATURES,
     DecisionToMake,
 )
+from greensched_policies.encoding.power_cap_observation import POWER_CAP_FEATURES, CappedDomain
 from greensched_policies.encoding.slot_observation import SLOT_FEATURES, ComingDay
 from greensched_policies.encoding.timing import Timing
 from greensched_policies.encoding.weights import CarbonLimit, Weights
@@ -43,6 +45,7 @@ from greensched_policies.kernel.seeing_nodes import (
     rows_of_table,
 )
 from greensched_policies.kernel.seeing_nodes import see_nodes as _see_nodes
+from greensched_policies.kernel.seeing_power_caps import fill_power_caps
 from greensched_policies.kernel.seeing_starts import fill_starts
 from greensched_policies.kernel.slot_choice import SeenSlots, SlotWork, see_all_slots
 from greensched_policies.kernel.slot_choice import choose_slots as _choose_slots
@@ -53,6 +56,7 @@ from greensched_policies.library.nets import FEATURES, SHARED, PackedNet
 from greensched_policies.library.node_table import FIXED_COLUMNS, MOVING_COLUMNS, NodeTable
 
 _OWN, _SHARED = len(NODE_FEATURES), len(CONTEXT_FEATURES)  # of a candidate, of a decision
+_OF_A_CAP, _CAP_COLUMNS = len(POWER_CAP_FEATURES), len(CapColumns._fields)
 
 
 def _pointer_to(kind: Any) -> Any:
@@ -265,23 +269,42 @@ def see_starts(integers_at: Any, numbers_at: Any) -> None:
     numbers = carray(numbers_at, (at.SEEING_STARTS,))
     batch, count = whole[at.SEEN_DECISIONS], whole[at.SEEN_STARTS]
     slots = as_slots(carray(_floats(whole[at.STARTS_TABLE_AT]), (SLOT_COLUMNS, batch, count)))
+    features = carray(_singles(whole[at.START_FEATURES_AT]), (batch, len(SLOT_FEATURES), count))
+    context = carray(_singles(whole[at.START_CONTEXT_AT]), (batch, _SHARED))
+    day = ComingDay(numbers[at.DAY_CARBON], numbers[at.DAY_PRICE])
+    fill_starts(slots, _to_make(numbers), day, features, context)
+
+
+def see_power_caps(integers_at: Any, _numbers_at: Any) -> None:
+    """Write what a learned `how_fast` policy sees: see `seeing_power_caps.fill_power_caps`."""
+    whole = carray(integers_at, (at.CAP_CONTEXT_AT + 1,))
+    batch, count = whole[at.CAPPED_DECISIONS], whole[at.SEEN_CAPS]
+    table = carray(_floats(whole[at.CAPS_TABLE_AT]), (batch, _CAP_COLUMNS, count))
+    numbers = carray(_floats(whole[at.CAPPED_AT]), (batch, at.SEEING_CAPS))
+    features = carray(_singles(whole[at.CAP_FEATURES_AT]), (batch, _OF_A_CAP, count))
+    context = carray(_singles(whole[at.CAP_CONTEXT_AT]), (batch, _SHARED))
+    for each in range(batch):
+        own = numbers[each]
+        domain = CappedDomain(
+            own[at.CAP_DEARNESS], own[at.NEEDED_SPEED], own[at.OF_GPU], own[at.OF_METER],
+            own[at.BUSY_SHARE], own[at.WAITING_SHARE], own[at.PLANNED_SHARE],
+        )  # fmt: skip
+        fill_power_caps(table[each], domain, _to_make(own), features[each], context[each])
+
+
+@fast
+def _to_make(numbers: Any) -> DecisionToMake:
+    """Return what a decision rests on besides its candidates."""
     work = WorkloadColumns(
         numbers[at.WORK_CORES], numbers[at.WORK_MEMORY], numbers[at.WORK_GPUS],
         numbers[at.WORK_RUNTIME_S],
     )  # fmt: skip
-    asked = DecisionToMake(
-        work,
-        Weights(numbers[at.FOR_COST], numbers[at.FOR_CARBON], numbers[at.FOR_SPEED]),
-        numbers[at.MEAN_MEMORY],
-        Timing(
-            numbers[at.ASKED_S], numbers[at.ASKED_LEFT_S], numbers[at.ASKED_ERROR],
-            numbers[at.ASKED_ON_TIME],
-        ),
+    weights = Weights(numbers[at.FOR_COST], numbers[at.FOR_CARBON], numbers[at.FOR_SPEED])
+    timing = Timing(
+        numbers[at.ASKED_S], numbers[at.ASKED_LEFT_S], numbers[at.ASKED_ERROR],
+        numbers[at.ASKED_ON_TIME],
     )  # fmt: skip
-    features = carray(_singles(whole[at.START_FEATURES_AT]), (batch, len(SLOT_FEATURES), count))
-    context = carray(_singles(whole[at.START_CONTEXT_AT]), (batch, _SHARED))
-    day = ComingDay(numbers[at.DAY_CARBON], numbers[at.DAY_PRICE])
-    fill_starts(slots, asked, day, features, context)
+    return DecisionToMake(work, weights, numbers[at.MEAN_MEMORY], timing)
 
 
 @fast
@@ -310,4 +333,5 @@ ENTRIES: dict[str, Entry] = {
     "write_scores": write_scores,
     "rate_candidates": rate_candidates,
     "see_starts": see_starts,
+    "see_power_caps": see_power_caps,
 }

@@ -1,7 +1,5 @@
 """What a learned `when` policy sees of candidate starts, start by start."""
 
-from typing import Any
-
 import numpy as np
 
 from greensched_core.units import SECONDS_PER_DAY
@@ -12,7 +10,6 @@ from greensched_policies.encoding.observation import (
     LEAST_MAGNITUDE,
     DecisionToMake,
     relative_scale,
-    work_columns,
 )
 from greensched_policies.encoding.slot_observation import (
     BUSIEST,
@@ -38,15 +35,13 @@ from greensched_policies.encoding.timing import (
     MOST_RELATIVE,
     deadline_margin,
     relative_to_day,
-    timing_columns,
 )
+from greensched_policies.kernel.filling import fill_relative, fill_shared
 from greensched_policies.kernel.seeing_nodes import Singles
 
 _RADIANS_PER_S = 2.0 * np.pi / SECONDS_PER_DAY
 
 _relative_scale = compiled(relative_scale, inlined)
-_work_columns = compiled(work_columns, inlined)
-_timing_columns = compiled(timing_columns, inlined)
 _relative_to_day = compiled(relative_to_day, inlined)
 _deadline_margin = compiled(deadline_margin, inlined)
 
@@ -73,31 +68,20 @@ def fill_starts(
     """
     for row in range(features.shape[0]):
         own = features[row]
-        _fill_relative(slots.wait_s[row], own[WAIT])
-        _fill_relative(slots.runtime_s[row], own[RUNTIME])
-        _fill_relative(slots.carbon_at_start[row], own[CARBON_AT_START])
-        _fill_relative(slots.carbon_over_run[row], own[CARBON_OVER_RUN])
-        _fill_relative(slots.price_at_start[row], own[PRICE_AT_START])
-        _fill_relative(slots.price_over_run[row], own[PRICE_OVER_RUN])
+        fill_relative(slots.wait_s[row], own[WAIT])
+        fill_relative(slots.runtime_s[row], own[RUNTIME])
+        fill_relative(slots.carbon_at_start[row], own[CARBON_AT_START])
+        fill_relative(slots.carbon_over_run[row], own[CARBON_OVER_RUN])
+        fill_relative(slots.price_at_start[row], own[PRICE_AT_START])
+        fill_relative(slots.price_over_run[row], own[PRICE_OVER_RUN])
         _fill_weighted(slots.weighted_over_run[row], slots.completion[row], own[WEIGHTED_OVER_RUN])
         _fill_others(row, slots, asked, day, own)
-        _fill_context(asked, features.shape[2], context[row])
-
-
-@borrowing
-def _fill_relative(values: Floats, seen: Singles) -> None:
-    """Divide values by their mean magnitude, into `seen`."""
-    total = 0.0
-    for place in range(values.size):
-        total += abs(values[place])
-    factor, offset = _relative_scale(total / values.size)
-    for place in range(values.size):
-        seen[place] = values[place] * factor + offset
+        fill_shared(asked, features.shape[2], context[row])
 
 
 @borrowing
 def _fill_weighted(weighted: Floats, completion: Floats, seen: Singles) -> None:
-    """Do what `_fill_relative` does, of sums."""
+    """Do what `fill_relative` does, of sums."""
     total = 0.0
     for place in range(weighted.size):
         total += abs(weighted[place] + completion[place])
@@ -127,14 +111,3 @@ def _fill_others(
         seen[CARBON_OF_NOW, place] = min(carbon[place] * runtime_s[place] / now_g, MOST_RELATIVE)
         angle = (found.now_s + wait_s[place]) * _RADIANS_PER_S
         seen[DAY_SIN, place], seen[DAY_COS, place] = np.sin(angle), np.cos(angle)
-
-
-@borrowing
-def _fill_context(asked: DecisionToMake, count: int, context: Singles) -> None:
-    """Fill in the context of one decision over `count` starts, [15]."""
-    work: Any = _work_columns(asked.workload, asked.weights, True, asked.mean_memory, count)
-    context[0], context[1], context[2], context[3] = work[0], work[1], work[2], work[3]
-    context[4], context[5], context[6], context[7] = work[4], work[5], work[6], work[7]
-    told: Any = _timing_columns(asked.timing, asked.workload.runtime_s)
-    context[8], context[9], context[10] = told[0], told[1], told[2]
-    context[11], context[12], context[13], context[14] = told[3], told[4], told[5], told[6]

@@ -11,7 +11,7 @@ from greensched_policies.rules.catalogue import WHEN_RULES
 
 FUNCTIONS = (
     "plan_starts", "see_slots", "choose_slots", "see_nodes", "spread_scores", "hash_names",
-    "find_rows", "write_scores", "rate_candidates", "see_starts",
+    "find_rows", "write_scores", "rate_candidates", "see_starts", "see_power_caps",
 )  # fmt: skip
 # The library has these twice, where that makes them faster: for every processor of its kind, and
 # under another name, for a newer one.
@@ -138,3 +138,14 @@ SEEN_DECISIONS, SEEN_STARTS, STARTS_TABLE_AT, START_FEATURES_AT, START_CONTEXT_A
     MEAN_MEMORY, ASKED_S, ASKED_LEFT_S, ASKED_ERROR, ASKED_ON_TIME, DAY_CARBON, DAY_PRICE,
     SEEING_STARTS,
 ) = range(15)  # numbers  # fmt: skip
+
+# What see_power_caps takes: B decisions, L power caps; [B,6,L] the fields of CapColumns; [B,19]
+# those of a `DecisionToMake`, as above, and then of a `CappedDomain`. Results: features [B,13,L]
+# and context [B,15], float32.
+(
+    CAPPED_DECISIONS, SEEN_CAPS, CAPS_TABLE_AT, CAPPED_AT, CAP_FEATURES_AT, CAP_CONTEXT_AT,
+) = range(6)  # fmt: skip
+(
+    CAP_DEARNESS, NEEDED_SPEED, OF_GPU, OF_METER, BUSY_SHARE, WAITING_SHARE, PLANNED_SHARE,
+    SEEING_CAPS,
+) = range(12, 20)  # fmt: skip

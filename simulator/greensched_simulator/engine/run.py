@@ -30,8 +30,10 @@ from greensched_simulator.engine.state.choices import NOWHERE, RuleSet
 from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.job_estimates import JobEstimates
 from greensched_simulator.engine.state.memory import (
+    CapsMemory,
     NodesMemory,
     StartsMemory,
+    caps_memory,
     nodes_memory,
     starts_memory,
 )
@@ -150,6 +152,7 @@ class Run(NamedTuple):
     is_plain: bool  # whether jobs only arrive, start where there is room and end
     nodes_memory: NodesMemory
     starts_memory: StartsMemory  # empty if no decision reads the plan
+    caps_memory: CapsMemory
 
 
 @structref.register
@@ -189,6 +192,7 @@ def run_of(given: Given, recorded: Recorded, rules: RuleSet) -> Any:
         autoscaler, off, is_plain(given),
         nodes_memory(zones, given.cluster.zone.size, rules.where_net),
         starts_memory(zones, starts, most_slots(given.estimates.runtime_s.ravel(), slot_s)),
+        caps_memory(rules.cap_net),
     )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ class Shown(NamedTuple):
 
     nodes: Singles  # [1,22,N] NODE_FEATURES of the nodes with room
     slots: Singles  # [1,15,S] SLOT_FEATURES of the starts
-    power_caps: Singles  # [1,10,L] POWER_CAP_FEATURES of the domain whose power cap is decided
+    power_caps: Singles  # [1,13,L] POWER_CAP_FEATURES of the domain whose power cap is decided
     context: Singles  # [1,15] CONTEXT_FEATURES
     is_choice: Bits  # [max(N,S,L)] 1 for the candidates of the decision
     # [8] head; job; number of candidates; job whose node is decided next; number of the job's

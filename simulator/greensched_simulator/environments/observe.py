@@ -12,13 +12,10 @@ from greensched_policies.kernel.grid_means import coming_day_of
 from greensched_policies.kernel.seeing_nodes import NodesShown, Scratch, Singles
 from greensched_policies.kernel.seeing_starts import encode_starts
 from greensched_policies.kernel.starts import most_slots
+from greensched_simulator.engine.execution.cap_signals import cap_signals
 from greensched_simulator.engine.execution.learned_caps import show_power_caps
 from greensched_simulator.engine.execution.needs import needs_on_nodes
-from greensched_simulator.engine.execution.power_caps import (
-    dearness_of,
-    dirtiness_of,
-    power_caps_seen,
-)
+from greensched_simulator.engine.execution.power_caps import see_power_caps
 from greensched_simulator.engine.execution.workers import new_worker, workload_columns_of
 from greensched_simulator.engine.queue.deciding import unstarted_job_of
 from greensched_simulator.engine.state.choices import see_candidates
@@ -62,17 +59,14 @@ def observe_starts(episode: Any, job: int, now_s: float, count: int) -> None:
 @fast
 def observe_power_caps(episode: Any, domain: int, node: int, now_s: float) -> None:
     """Show the power caps of a domain of a node with running jobs."""
-    run, zone = episode.run, episode.run.cluster.zone[node]
-    on_nodes, dirtiness = needs_on_nodes(now_s, run), dirtiness_of(run.grid, now_s)
-    columns = power_caps_seen(domain, node, on_nodes, dirtiness[zone], run)
-    table = episode.power_caps
-    table[0], table[1] = columns.power_cap[0], columns.speed[0]
-    table[2], table[3] = columns.power_w[0], columns.kept_awake_w[0]
-    table[4], table[5] = columns.keeps_deadlines[0], columns.dirtiness[0]
-    dearness = dearness_of(run.grid, now_s)[zone]
-    seen = show_power_caps(now_s, domain, node, columns, on_nodes, dearness, run)
-    _copy(seen.power_caps.transpose((0, 2, 1))[0], episode.shown.power_caps[0])
-    episode.shown.context[:] = seen.context
+    run = episode.run
+    on_nodes, signals = needs_on_nodes(now_s, run), cap_signals(now_s, run, True)
+    see_power_caps(domain, node, signals, on_nodes, run)
+    show_power_caps(domain, node, signals, on_nodes, run)
+    memory = run.caps_memory
+    episode.power_caps[:] = memory.seen
+    _copy(memory.features, episode.shown.power_caps[0])
+    episode.shown.context[0] = memory.context
 
 
 @fast

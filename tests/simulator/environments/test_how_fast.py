@@ -30,10 +30,10 @@ from greensched_policies.encoding.observation import (
 from greensched_policies.encoding.power_cap_observation import (
     POWER_CAP_FEATURES,
     CappedDomain,
-    encode_how_fast,
 )
 from greensched_policies.encoding.timing import Timing
 from greensched_policies.encoding.weights import Weights
+from greensched_policies.library.seeing_power_caps import encode_how_fast
 from greensched_simulator.environments.agents import HeadAgents
 from greensched_simulator.environments.preparation import HEAD_NAMES, HeadName
 from greensched_simulator.environments.single import GreenSchedEnv
@@ -138,14 +138,31 @@ def test_power_caps_are_seen_by_their_watts_speeds_and_deadlines() -> None:
     assert (context[GPUS], context[MEMORY_SHARE]) == (0.0, 0.25)
 
 
+def test_power_caps_are_seen_with_what_the_cluster_runs_and_what_waits() -> None:
+    """Nodes have 10 cores: the third job, of 6, finds none with room."""
+    world = make_world([{"cpu_cores": 6.0}] * 3, [{}, {}])
+    env = GreenSchedEnv([world], "run-now", "how_fast")
+    seen, _ = env.reset(seed=0)
+    load = ("cluster_busy", "cluster_waiting", "planned_load")
+
+    def told(seen: Any) -> list[float]:
+        power_cap = dict(zip(POWER_CAP_FEATURES, seen["candidates"].T, strict=True))
+        return [float(power_cap[name][0]) for name in load]
+
+    before = told(seen)
+    seen, *_ = env.step(FULL)
+    # No rule looks ahead: without a plan the load now stands for it.
+    assert [before, told(seen)] == [pytest.approx([0.6, 0.3, 0.6])] * 2
+
+
 @given(seed=seeds)
 def test_what_is_seen_is_finite_and_does_not_change_with_the_size_of_the_node(seed: int) -> None:
     dice = np.random.default_rng(seed)
     columns = dice.uniform(0.1, 1.0, (6, 3, POWER_CAPS.size))
     columns[2:4] *= dice.choice([0.0, 1.0, 1e4], (2, 3, 1))
     running = WorkloadColumns(*dice.uniform(0.0, 1e3, (4, 3)))
-    domain = CappedDomain(*dice.choice([-1.0, 0.0, 1.0, np.inf], (4, 3, 1)))
-    domain = domain._replace(dearness=1.0, is_gpu=0.0, is_measured=1.0)
+    needed_speed = dice.choice([-1.0, 0.0, 1.0, np.inf], 3)
+    domain = CappedDomain(1.0, needed_speed, 0.0, 1.0, 0.5, *dice.uniform(0.0, 9.0, (2, 3)))
     timing = Timing(0.0, dice.choice([-1.0, 1e4, np.inf], 3), 0.2, 0.995)
     asked = DecisionToMake(running, Weights(1.0, 2.0, 3.0), np.full(3, 1e9), timing)
     large = columns * np.array([1.0, 1.0, 7.0, 7.0, 1.0, 1.0])[:, None, None]

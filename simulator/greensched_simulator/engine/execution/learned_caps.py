@@ -4,60 +4,58 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.compiling.compiled import compiled, fast
-from greensched_policies.costs.capping import GPU, CapColumns
+from greensched_policies.compiling.compiled import borrowing, fast, inlined
+from greensched_policies.costs.capping import GPU
 from greensched_policies.costs.cost import WorkloadColumns
 from greensched_policies.encoding.observation import DecisionToMake
-from greensched_policies.encoding.power_cap_observation import (
-    CappedDomain,
-    PowerCapObservation,
-    encode_how_fast,
-)
-from greensched_policies.kernel.nets import empty_net_scratch, rate_candidates
-from greensched_policies.library.nets import PackedNet
+from greensched_policies.encoding.power_cap_observation import CappedDomain
+from greensched_policies.kernel.nets import rate_candidates
+from greensched_policies.kernel.plan import is_kept, slots_of
+from greensched_policies.kernel.seeing_power_caps import fill_power_caps
+from greensched_simulator.engine.execution.cap_signals import CapSignals
 from greensched_simulator.engine.execution.needs import NodeNeeds
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.choices import NOWHERE
 from greensched_simulator.engine.state.cluster import columns_of
 from greensched_simulator.engine.state.observing import timing_at
 
-_encode_how_fast = compiled(encode_how_fast)
+_SEEN_RUNS = 2.0  # a cap makes what runs take at most about twice as long
 
 
-@fast
-def learned_cap(shown: PowerCapObservation, net: PackedNet) -> int:
-    """Return the place of the head's power cap; NOWHERE if a cost is no number."""
-    features = shown.power_caps.transpose((0, 2, 1))[0]
-    costs = np.empty(features.shape[1], np.float32)
-    rate_candidates(net, features, shown.context[0], empty_net_scratch(net), costs)
-    return int(np.argmin(costs)) if np.isfinite(costs).all() else NOWHERE
+@borrowing
+def learned_cap(run: Run) -> int:
+    """Return the place of the head's power cap by what it is shown; NOWHERE if it gives none."""
+    memory = run.caps_memory
+    rate_candidates(run.rules.cap_net, memory.features, memory.context, memory.net, memory.costs)
+    for place in range(memory.costs.size):
+        if not np.isfinite(memory.costs[place]):
+            return NOWHERE
+    return int(np.argmin(memory.costs))
 
 
 @fast
 def show_power_caps(
-    now_s: float,
-    domain: int,
-    node: int,
-    seen: CapColumns,
-    needs: NodeNeeds,
-    dearness: float,
-    run: Run,
-) -> PowerCapObservation:
-    """Return what the head is shown of the power caps of a node's domain.
-
-    `dearness` is the price now, relative to the zone's coming day.
-    """
-    running, needed = _running_on(node, needs, run), needs.speed[domain, node]
+    domain: int, node: int, signals: CapSignals, needs: NodeNeeds, run: Run
+) -> None:
+    """Fill in what the head is shown of the power caps, seen before, of a node's domain."""
+    running, needed, zone = (
+        _running_on(node, needs, run),
+        needs.speed[domain, node],
+        run.cluster.zone[node],
+    )
     left_s = running.runtime_s / needed if needed > 0.0 else np.inf
-    capped = CappedDomain(dearness, needed, 1.0 * (domain == GPU), 0.0)
+    capped = CappedDomain(
+        signals.dearness[zone], needed, 1.0 * (domain == GPU), 0.0, signals.busy, signals.waiting,
+        _planned_load(zone, signals, needs.longest_s[node], run),
+    )  # fmt: skip
     mean_memory: Any = run.terms.mean_memory
-    timing = timing_at(now_s, left_s, run.terms)
+    timing = timing_at(signals.now_s, left_s, run.terms)
     asked = DecisionToMake(running, run.terms.weights, mean_memory, timing)
-    shown: PowerCapObservation = _encode_how_fast(seen, capped, asked)
-    return shown
+    memory = run.caps_memory
+    fill_power_caps(memory.seen, capped, asked, memory.features, memory.context)
 
 
-@fast
+@inlined
 def _running_on(node: int, needs: NodeNeeds, run: Run) -> WorkloadColumns:
     """Return the summed requests of a node's jobs, for the longest of their remaining runtimes."""
     now, free_cores = columns_of(run.cluster, node), run.cluster.cpu_free[node]
@@ -66,3 +64,17 @@ def _running_on(node: int, needs: NodeNeeds, run: Run) -> WorkloadColumns:
         now.cpu_capacity - free_cores, now.memory_capacity - now.memory_free,
         now.gpu_capacity - now.gpu_free, longest_s,
     )  # fmt: skip
+
+
+@inlined
+def _planned_load(zone: int, signals: CapSignals, runtime_s: float, run: Run) -> float:
+    """Return a zone's mean planned load over twice a remaining runtime; without a plan, now's."""
+    plan, begin_s = run.plan, signals.now_s
+    if not is_kept(plan):
+        return signals.busy
+    end_s, slots = begin_s + _SEEN_RUNS * runtime_s, plan.cores.shape[1]
+    first, last = slots_of(begin_s, end_s, run.terms.slot_s, slots)
+    cores = 0.0
+    for slot in range(first, last):
+        cores += plan.cores[zone, slot]
+    return cores / ((last - first) * max(plan.capacity[zone], 1.0))

@@ -7,7 +7,6 @@ Without caps the tables have no columns.
 
 import numpy as np
 
-from greensched_core.units import SECONDS_PER_DAY
 from greensched_policies.compiling.compiled import compiled, fast, inlined
 from greensched_policies.costs.capping import (
     CPU,
@@ -28,10 +27,8 @@ from greensched_policies.costs.cost import (
     PUE,
     Floats,
 )
-from greensched_policies.encoding.timing import relative_to_day
-from greensched_policies.kernel.grid_means import means_over
-from greensched_policies.library.grid_table import CARBON, PRICE, GridTable
 from greensched_simulator.arrays.heaps import job_at, restore, size_of
+from greensched_simulator.engine.execution.cap_signals import CapSignals, cap_signals
 from greensched_simulator.engine.execution.learned_caps import learned_cap, show_power_caps
 from greensched_simulator.engine.execution.needs import (
     SPEED_ROUNDING,
@@ -53,32 +50,27 @@ from greensched_simulator.engine.state.progress import (
     until_s,
 )
 
-_MOMENT_S = 1.0  # length of "now": its mean carbon intensity is the one now
-
 _cpu_speed, _cpu_power = compiled(cpu_speed), compiled(cpu_power)
 _frequency_within = compiled(frequency_within)
-_relative_to_day = compiled(relative_to_day)
 
 
 @fast
 def cap_nodes(now_s: float, run: Run) -> None:
     """Choose the power caps of each node that is marked as changed, and move its jobs' ends."""
-    cluster = run.cluster
-    needs, dirtiness = needs_on_nodes(now_s, run), dirtiness_of(run.grid, now_s)
+    cluster, is_learned = run.cluster, run.rules.cap_net.sizes.size > 0
+    needs, signals = needs_on_nodes(now_s, run), cap_signals(now_s, run, is_learned)
     for node in range(cluster.cpu_free.size):
         for domain in (CPU, GPU):
             if not is_to_cap(domain, node, cluster):
                 cluster.cap[CHANGED + domain, node] = 0.0
                 continue
-            zone = cluster.zone[node]
-            seen = power_caps_seen(domain, node, needs, dirtiness[zone], run)
+            see_power_caps(domain, node, signals, needs, run)
             place = NOWHERE
-            if run.rules.cap_net.sizes.size > 0:
-                dearness = dearness_of(run.grid, now_s)[zone]
-                shown = show_power_caps(now_s, domain, node, seen, needs, dearness, run)
-                place = learned_cap(shown, run.rules.cap_net)
+            if is_learned:
+                show_power_caps(domain, node, signals, needs, run)
+                place = learned_cap(run)
             if place == NOWHERE:
-                place = int(np.argmin(run.rules.cap[0](seen)[0]))
+                place = int(np.argmin(run.rules.cap[0](as_columns(run.caps_memory.seen))[0]))
             set_power_cap(now_s, domain, node, place, run)
     move_ends(run)
 
@@ -103,40 +95,9 @@ def next_to_cap(cluster: ClusterState) -> int:
 
 
 @fast
-def dirtiness_of(grid: GridTable, now_s: float) -> Floats:
-    """Return each zone's carbon intensity now, relative to its forecast mean over the next day."""
-    now, day = _now_and_day(grid, now_s)
-    found = np.ones(now.shape[1])
-    for zone in range(found.size):
-        if day[CARBON, zone] > 0.0 and not np.isnan(now[CARBON, zone]):
-            found[zone] = now[CARBON, zone] / day[CARBON, zone]
-    return found
-
-
-@fast
-def dearness_of(grid: GridTable, now_s: float) -> Floats:
-    """Return each zone's price now, relative to its forecast mean over the next day."""
-    now, day = _now_and_day(grid, now_s)
-    found = np.ones(now.shape[1])
-    for zone in range(found.size):
-        found[zone] = _relative_to_day(now[PRICE, zone], day[PRICE, zone])
-    return found
-
-
-@fast
-def _now_and_day(grid: GridTable, now_s: float) -> tuple[Floats, Floats]:
-    """Return the zones' carbon and price now, and their forecast means over the next day, [2,Z]."""
-    now = means_over(grid, now_s, now_s + _MOMENT_S)
-    return now, means_over(grid, now_s, now_s + SECONDS_PER_DAY)
-
-
-@fast
-def power_caps_seen(
-    domain: int, node: int, needs: NodeNeeds, dirtiness: float, run: Run
-) -> CapColumns:
-    """Return what a cap rule sees of a node's domain, each column [1,L]."""
-    seen = np.empty((6, 1, POWER_CAPS.size))
-    cluster, cpu_w = run.cluster, _cpu_watts(node, run)
+def see_power_caps(domain: int, node: int, signals: CapSignals, needs: NodeNeeds, run: Run) -> None:
+    """Fill in what a cap rule sees of a node's domain."""
+    cluster, cpu_w, seen = run.cluster, _cpu_watts(node, run), run.caps_memory.seen
     pue, saved_w = cluster.nodes[PUE, node], _kept_awake_w(node, run)
     for place in range(POWER_CAPS.size):
         frequency, at = cluster.cap[CPU, node], place
@@ -147,14 +108,19 @@ def power_caps_seen(
             is_late = surely * (1.0 + SPEED_ROUNDING) < needs.speed[CPU, node]
         else:
             is_late = needs.is_late[place, node] == 1.0
-        seen[0, 0, place] = POWER_CAPS[place]
+        seen[0, place] = POWER_CAPS[place]
         expected = _cpu_speed(frequency, EXPECTED_SENSITIVITY)
-        seen[1, 0, place] = min(expected, needs.gpu_speed[at, node])
-        seen[2, 0, place] = (cpu_w * _cpu_power(frequency) + needs.gpu_w[at, node]) * pue
-        seen[3, 0, place] = saved_w * pue
-        seen[4, 0, place] = 0.0 if is_late else 1.0
-        seen[5, 0, place] = dirtiness
-    return CapColumns(seen[0], seen[1], seen[2], seen[3], seen[4], seen[5])
+        seen[1, place] = min(expected, needs.gpu_speed[at, node])
+        seen[2, place] = (cpu_w * _cpu_power(frequency) + needs.gpu_w[at, node]) * pue
+        seen[3, place] = saved_w * pue
+        seen[4, place] = 0.0 if is_late else 1.0
+        seen[5, place] = signals.dirtiness[cluster.zone[node]]
+
+
+@inlined
+def as_columns(seen: Floats) -> CapColumns:
+    """Return what a cap rule sees, [6,L], as a rule takes it."""
+    return CapColumns(seen[0:1], seen[1:2], seen[2:3], seen[3:4], seen[4:5], seen[5:6])
 
 
 @fast
