@@ -21,12 +21,12 @@ from greensched_core.power.catalogue import PowerCatalogue
 from greensched_policies.billing.accounting import Bill, bill_schedule
 from greensched_policies.costs.cost import CURVE_POINTS
 from greensched_simulator.policy import policy_named
+from greensched_simulator.runs.run_inputs import cost_model
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import (
     bill_of,
     billed_nodes_of,
     billed_until_s,
-    cost_model,
     simulate,
     zone_series,
 )

@@ -17,11 +17,11 @@ from greensched_policies.library.scores import NOISE
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.busy_nodes import merit_orders
 from greensched_simulator.runs.replica_use import billed_placements
+from greensched_simulator.runs.run_inputs import cost_model
 from greensched_simulator.runs.simulation import (
     bill_of,
     billed_nodes_of,
     billed_until_s,
-    cost_model,
     simulate,
     zone_series,
 )

@@ -21,7 +21,7 @@ DAYS = 3  # within which jobs arrive
 FEWEST_NODES, MOST_NODES = 8, 256
 # The jobs of traces are small, and nodes with GPUs run many: large clusters would have too many.
 _MOST_WITH_TRACE, _MOST_WITH_GPUS = 24, 48
-_MOST_JOBS = 3_000  # that are aimed at, for speed: jobs are larger in larger clusters
+_MOST_JOBS = 1_200  # that are aimed at, for speed: jobs are larger in larger clusters
 # Servers of several generations in the power catalogue, and their logical CPUs.
 _SERVERS = {
     "epyc-7742-1s": 128, "epyc-7763-1s": 128, "epyc-9654-1s": 192, "xeon-8180-2s": 112,

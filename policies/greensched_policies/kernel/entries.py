@@ -287,7 +287,7 @@ def see_power_caps(integers_at: Any, _numbers_at: Any) -> None:
         own = numbers[each]
         domain = CappedDomain(
             own[at.CAP_DEARNESS], own[at.NEEDED_SPEED], own[at.OF_GPU], own[at.OF_METER],
-            own[at.BUSY_SHARE], own[at.WAITING_SHARE], own[at.PLANNED_SHARE],
+            own[at.CORES_BUSY], own[at.CORES_WAITING], own[at.CORES_PLANNED],
         )  # fmt: skip
         fill_power_caps(table[each], domain, _to_make(own), features[each], context[each])
 

@@ -164,7 +164,7 @@ def see(basis: Basis, many: Many, place: int, work: PendingWork, count: int) -> 
     return SeenStarts(columns, zones, merit, has_carbon)
 
 
-@fast
+@borrowing
 def stays(basis: Basis, many: Many, place: int) -> bool:
     """Return whether an earlier plan of a workload still has room, and keep that room again.
 
@@ -173,13 +173,12 @@ def stays(basis: Basis, many: Many, place: int) -> bool:
     zone, from_s = int(many.asked[rows.STAYS_IN, place]), many.asked[rows.STAYS_FROM_S, place]
     if zone == NO_ZONE_YET or from_s < basis.now_s or np.isinf(many.runtime_s[place, zone]):
         return False
-    work = with_all_room(pending_work_of(basis, many, place))
     expected = int(np.rint((from_s - basis.now_s) / basis.slot_s))
-    if not _has_room_at(basis, work, zone, expected):
+    if not _has_room_at(basis, many, place, zone, expected):
         return False
-    if many.asked[rows.SEEKS_ROOM, place] != 0.0 and _has_room_before(basis, work, expected):
+    if many.asked[rows.SEEKS_ROOM, place] != 0.0 and _has_room_before(basis, many, place, expected):
         return False
-    _keep_room(basis, work, zone, expected)
+    _keep_room(basis, many, place, zone, expected)
     return True
 
 
@@ -189,7 +188,7 @@ def may_move(many: Many, place: int) -> bool:
     return bool(many.asked[rows.MAY_MOVE, place] != 0.0)
 
 
-@fast
+@borrowing
 def free_kept(basis: Basis, many: Many, place: int) -> None:
     """Take back the room that `stays` has kept for a workload."""
     zone, from_s = int(many.asked[rows.STAYS_IN, place]), many.asked[rows.STAYS_FROM_S, place]
@@ -202,25 +201,27 @@ def free_kept(basis: Basis, many: Many, place: int) -> None:
     keep_more(basis.plan, zone, basis.slot_s, begin_s, end_s, -gpus, -memory_bytes)
 
 
-@fast
-def _has_room_at(basis: Basis, work: PendingWork, zone: int, expected: int) -> bool:
+@borrowing
+def _has_room_at(basis: Basis, many: Many, place: int, zone: int, expected: int) -> bool:
     """Return whether a zone has room for a run that begins with a slot."""
-    plan, slot_s = basis.plan, basis.slot_s
+    plan, slot_s, asked = basis.plan, basis.slot_s, many.asked
     begin_s = basis.now_s + expected * slot_s
-    end_s = begin_s + work.runtime_s[zone]
+    end_s = begin_s + many.runtime_s[place, zone]
     first, last = slots_of(begin_s, end_s, slot_s, plan.cores.shape[1])
-    gpus = plan.gpus[zone, first : last if work.gpus > 0.0 else first]
+    gpus = plan.gpus[zone, first : last if asked[rows.GPUS, place] > 0.0 else first]
     memory, most_bytes = plan.memory[zone, first:last], plan.memory_capacity[zone]
+    cores, most = plan.cores[zone, first:last], plan.capacity[zone]
     return bool(
-        _has_room(plan.cores[zone, first:last], plan.capacity[zone], work.cpu_cores)
-        and _has_room(memory, most_bytes, work.memory_bytes)
-        and _has_gpus(gpus, plan.gpu_capacity[zone], work.gpus)
+        _has_room(cores, most, asked[rows.CPU_CORES, place])
+        and _has_room(memory, most_bytes, asked[rows.MEMORY_BYTES, place])
+        and _has_gpus(gpus, plan.gpu_capacity[zone], asked[rows.GPUS, place])
     )
 
 
 @fast
-def _has_room_before(basis: Basis, work: PendingWork, expected: int) -> bool:
+def _has_room_before(basis: Basis, many: Many, place: int, expected: int) -> bool:
     """Return whether any zone has room for a run that begins before a slot."""
+    work = with_all_room(pending_work_of(basis, many, place))
     busiest = np.empty(expected)
     room = np.empty((2, expected + most_slots(work.runtime_s, basis.slot_s)))
     for zone in range(work.runtime_s.size):
@@ -273,7 +274,7 @@ def take(
     )  # fmt: skip
     _price_lateness(basis, many, place, seen, cost)
     choice = choose_allowed(allowed, seen.columns, cost, terms)
-    _keep_room(basis, work, zones[choice.expected], choice.expected)
+    _keep_room(basis, many, place, zones[choice.expected], choice.expected)
     _note(choice, zones, slots.busiest_over_run[0], found[:, place])
     _note_means(basis, work, zones, choice, found[:, place])
     found[rows.MERIT, place] = seen.merit[choice.place]
@@ -327,17 +328,18 @@ def take_soonest(basis: Basis, many: Many, place: int, found: Floats) -> None:
         found[rows.WHY, place] = NO_ZONE
         return
     expected = soonest_of(slots.busiest_over_run[0])
-    _keep_room(basis, work, zones[expected], expected)
+    _keep_room(basis, many, place, zones[expected], expected)
     found[rows.WHY, place] = rows.NO_CHOICE
     found[rows.EXPECTED, place], found[rows.ZONE_EXPECTED, place] = expected, zones[expected]
 
 
 @borrowing
-def _keep_room(basis: Basis, work: PendingWork, zone: int, expected: int) -> None:
-    begin_s = basis.now_s + expected * basis.slot_s
-    end_s = begin_s + work.runtime_s[zone]
-    keep(basis.plan, zone, basis.slot_s, begin_s, end_s, work.cpu_cores)
-    keep_more(basis.plan, zone, basis.slot_s, begin_s, end_s, work.gpus, work.memory_bytes)
+def _keep_room(basis: Basis, many: Many, place: int, zone: int, expected: int) -> None:
+    asked, begin_s = many.asked, basis.now_s + expected * basis.slot_s
+    end_s = begin_s + many.runtime_s[place, zone]
+    gpus, memory_bytes = asked[rows.GPUS, place], asked[rows.MEMORY_BYTES, place]
+    keep(basis.plan, zone, basis.slot_s, begin_s, end_s, asked[rows.CPU_CORES, place])
+    keep_more(basis.plan, zone, basis.slot_s, begin_s, end_s, gpus, memory_bytes)
 
 
 @inlined

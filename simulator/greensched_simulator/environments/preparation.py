@@ -40,17 +40,15 @@ from greensched_simulator.policy import (
     policy_named,
 )
 from greensched_simulator.runs.looking_ahead import empty_plan, forecast_of, looks_ahead
-from greensched_simulator.runs.schedule import Schedule, schedule_of
-from greensched_simulator.runs.simulation import (
-    bill_of,
-    billed_until_s,
+from greensched_simulator.runs.run_inputs import (
     estimates_in,
     grid_steps,
     planned_jobs,
     run_config_of,
-    simulate,
     steps_watched,
 )
+from greensched_simulator.runs.schedule import Schedule, schedule_of
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.runs.sleep_tables import sleep_table
 from greensched_simulator.world.world import World, idle_watts
 

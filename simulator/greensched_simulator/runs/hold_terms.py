@@ -17,7 +17,6 @@ from greensched_policies.costs.late_runs import price_of_lateness
 from greensched_policies.kernel.plan import Plan
 from greensched_policies.learned.model_fields import ONNX
 from greensched_policies.library import functions as rows
-from greensched_policies.library.nets import NO_NET, PackedNet
 from greensched_policies.planning.held_start import jitter_s, node_share
 from greensched_policies.planning.outlook import SLOT_S
 from greensched_policies.planning.planning import Thresholds
@@ -70,7 +69,6 @@ def hold_table(
     policy: GreenPolicy,
     estimates: JobEstimates,
     *,
-    when_net: PackedNet = NO_NET,
     pauses: bool = False,
 ) -> HoldTable:
     """Return the hold terms of a world's jobs; `pauses`: those that can be suspended may be."""
@@ -93,7 +91,7 @@ def hold_table(
         is_whole=np.isin(replans_s, rolls_s).astype(np.int64),
         budget=_budget_table(world, policy, until_s),
         pauses=paused,
-        learned=learned_table(world, when_net, found),
+        learned=learned_table(world, found),
     )
 
 

@@ -46,13 +46,13 @@ def when_rule_of(policy: GreenPolicy) -> str:
     return BUILT_IN.when_policy if policy.when_policy == ONNX else policy.when_policy
 
 
-def learned_table(world: World, net: PackedNet, terms: list[HoldTerms | None]) -> LearnedTable:
-    """Return the net that chooses starts, and what it is shown of jobs with `terms`, [J]."""
+def learned_table(world: World, terms: list[HoldTerms | None]) -> LearnedTable:
+    """Return what a net that chooses starts is shown of jobs with `terms`, [J]; not yet the net."""
     deadline_s = np.array([
         np.inf if one is None or one.deadline_s is None else one.deadline_s - world.start_s
         for one in terms
     ])  # fmt: skip
-    return LearnedTable(net, deadline_s)
+    return LearnedTable(NO_NET, deadline_s)
 
 
 def _when_net(world: World, policy: Policy) -> PackedNet:

@@ -33,8 +33,9 @@ from greensched_policies.costs.cost import (
 )
 from greensched_simulator.runs.job_transfers import transfers_of
 from greensched_simulator.runs.replica_use import RunPieces, run_pieces
+from greensched_simulator.runs.run_inputs import cost_model
 from greensched_simulator.runs.schedule import Schedule
-from greensched_simulator.runs.simulation import billed_series, cost_model, zone_series
+from greensched_simulator.runs.simulation import billed_series, zone_series
 from greensched_simulator.world.world import World, idle_watts
 
 HOUR_S = 3600.0

@@ -4,8 +4,8 @@ import numpy as np
 
 from greensched_policies.costs.capping import cpu_power, cpu_speed, gpu_speed, gpu_watts
 from greensched_policies.costs.cost import Floats
+from greensched_simulator.runs.run_inputs import cost_model
 from greensched_simulator.runs.schedule import Schedule
-from greensched_simulator.runs.simulation import cost_model
 from greensched_simulator.world.services import ServiceRows
 from greensched_simulator.world.world import World
 

@@ -1,7 +1,9 @@
 """A library that is missing, or is given what it cannot take, is told in a sentence."""
 
+import ast
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.encoding.weights import Weights
+from greensched_policies.library import functions
 from greensched_policies.library.loading import NEWER, address_of, best_name, cpu_flags, file_name
 from greensched_policies.library.sources import sources_of
 from greensched_policies.planning.core_plan import CorePlan
@@ -102,3 +105,16 @@ def test_a_processor_of_which_nothing_is_said_has_no_flags(tmp_path: Path) -> No
     assert cpu_flags(tmp_path / "cpuinfo") == frozenset()
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: fpu avx2\nflags\t\t: none\n")
     assert cpu_flags(tmp_path / "cpuinfo") == {"fpu", "avx2"}
+
+
+def test_no_place_of_what_functions_take_has_the_name_of_another() -> None:
+    """A second assignment would silently move what an older function reads."""
+    names = [
+        name.id
+        for assignment in ast.parse(Path(functions.__file__).read_text()).body
+        if isinstance(assignment, ast.Assign)
+        for target in assignment.targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    ]
+    assert [name for name, times in Counter(names).items() if times > 1] == []

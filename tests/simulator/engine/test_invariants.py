@@ -21,12 +21,12 @@ from greensched_simulator.arrays.moving import NO_LINKS
 from greensched_simulator.policy import QUEUES, Policy, policies_named, policy_named
 from greensched_simulator.runs.job_times import ready_from_s
 from greensched_simulator.runs.outcome import Outcome, outcome_of
+from greensched_simulator.runs.run_inputs import cost_model
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import (
     bill_of,
     billed_nodes_of,
     billed_until_s,
-    cost_model,
     simulate,
     zone_series,
 )

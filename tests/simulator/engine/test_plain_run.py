@@ -17,7 +17,7 @@ from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.engine.state.recorded import Recorded
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.looking_ahead import empty_plan, forecast_of, looks_ahead
-from greensched_simulator.runs.simulation import estimates_in, planned_jobs, run_config_of
+from greensched_simulator.runs.run_inputs import estimates_in, planned_jobs, run_config_of
 from greensched_simulator.runs.sleep_tables import sleep_table
 from greensched_simulator.testing.random_worlds import random_world
 from greensched_simulator.world.world import World

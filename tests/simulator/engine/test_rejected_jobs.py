@@ -28,7 +28,8 @@ from greensched_simulator.policy import (
     policies_named,
     policy_named,
 )
-from greensched_simulator.runs.simulation import bill_of, billed_until_s, cost_model, simulate
+from greensched_simulator.runs.run_inputs import cost_model
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.testing.small_worlds import make_world
 from greensched_simulator.world.node_outages import NO_OUTAGES
 

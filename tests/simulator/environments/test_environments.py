@@ -27,12 +27,12 @@ from greensched_simulator.environments.vector import GreenSchedVectorEnv
 from greensched_simulator.policy import BASELINE, USUAL_CAP, Policy, policy_named
 from greensched_simulator.runs.outcome import outcome_of
 from greensched_simulator.runs.replica_use import billed_placements
+from greensched_simulator.runs.run_inputs import cost_model
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import (
     bill_of,
     billed_nodes_of,
     billed_until_s,
-    cost_model,
     simulate,
     zone_series,
 )

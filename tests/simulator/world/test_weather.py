@@ -19,11 +19,11 @@ from greensched_simulator.policy import policy_named
 from greensched_simulator.results.recorded_rows import grid_rows
 from greensched_simulator.runs.charges import REJECTION_FACTOR, charge_of
 from greensched_simulator.runs.node_hours import node_hours
+from greensched_simulator.runs.run_inputs import cost_model
 from greensched_simulator.runs.simulation import (
     bill_of,
     billed_nodes_of,
     billed_until_s,
-    cost_model,
     simulate,
     zone_series,
 )

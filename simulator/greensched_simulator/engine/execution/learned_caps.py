@@ -77,4 +77,4 @@ def _planned_load(zone: int, signals: CapSignals, runtime_s: float, run: Run) ->
     cores = 0.0
     for slot in range(first, last):
         cores += plan.cores[zone, slot]
-    return cores / ((last - first) * max(plan.capacity[zone], 1.0))
+    return float(cores / ((last - first) * max(plan.capacity[zone], 1.0)))

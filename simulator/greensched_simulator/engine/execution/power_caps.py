@@ -58,6 +58,8 @@ _frequency_within = compiled(frequency_within)
 def cap_nodes(now_s: float, run: Run) -> None:
     """Choose the power caps of each node that is marked as changed, and move its jobs' ends."""
     cluster, is_learned = run.cluster, run.rules.cap_net.sizes.size > 0
+    if not _is_any_marked(1.0, cluster):
+        return
     needs, signals = needs_on_nodes(now_s, run), cap_signals(now_s, run, is_learned)
     for node in range(cluster.cpu_free.size):
         for domain in (CPU, GPU):
@@ -73,6 +75,16 @@ def cap_nodes(now_s: float, run: Run) -> None:
                 place = int(np.argmin(run.rules.cap[0](as_columns(run.caps_memory.seen))[0]))
             set_power_cap(now_s, domain, node, place, run)
     move_ends(run)
+
+
+@inlined
+def _is_any_marked(least: float, cluster: ClusterState) -> bool:
+    """Return whether a domain is marked with at least `least`; most events change none."""
+    for domain in (CHANGED + CPU, CHANGED + GPU):
+        for node in range(cluster.cap.shape[1]):
+            if cluster.cap[domain, node] >= least:
+                return True
+    return False
 
 
 @inlined
@@ -117,7 +129,7 @@ def see_power_caps(domain: int, node: int, signals: CapSignals, needs: NodeNeeds
         seen[5, place] = signals.dirtiness[cluster.zone[node]]
 
 
-@inlined
+@fast
 def as_columns(seen: Floats) -> CapColumns:
     """Return what a cap rule sees, [6,L], as a rule takes it."""
     return CapColumns(seen[0:1], seen[1:2], seen[2:3], seen[3:4], seen[4:5], seen[5:6])
@@ -175,7 +187,7 @@ def set_power_cap(now_s: float, domain: int, node: int, place: int, run: Run) ->
 def move_ends(run: Run) -> None:
     """Move the ends of the settled jobs on nodes whose power cap changed; unmark all nodes."""
     jobs, cluster, recorded, ends = run.jobs, run.cluster, run.recorded, run.events.ends
-    if (cluster.cap[CHANGED:, :] == MOVED).any():
+    if _is_any_marked(MOVED, cluster):
         for place in range(size_of(ends)):
             job = job_at(ends, place)
             if is_on_marked(job, MOVED, cluster, recorded):

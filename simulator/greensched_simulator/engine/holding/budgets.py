@@ -5,7 +5,7 @@ As the operator's, it counts the estimate of each job that may wait, from its fi
 
 import numpy as np
 
-from greensched_policies.compiling.compiled import compiled, fast, inlined
+from greensched_policies.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_policies.costs import run_energy
 from greensched_policies.library import functions as rows
 from greensched_policies.planning import budgets, held_start
@@ -26,7 +26,7 @@ _opens_s = compiled(budgets.opens_s, inlined)
 _has_moved = compiled(held_start.has_moved, inlined)
 
 
-@fast
+@borrowing
 def budget_opens_s(now_s: float, hold: Hold) -> float:
     """Return the earliest start that the budget allows; minus infinity: any."""
     budget = hold.terms.budget
@@ -70,7 +70,7 @@ def _taken(
     return kwh, 0.0 if np.isnan(grams) else grams / 1e3
 
 
-@fast
+@borrowing
 def count_as_now(job: int, hold: Hold) -> None:
     """Let a job that is not released as planned take what it takes if it runs now."""
     if hold.amounts.shape[1] > 0:
@@ -78,7 +78,7 @@ def count_as_now(job: int, hold: Hold) -> None:
         hold.amounts[KG, job] = hold.amounts[KG_NOW, job]
 
 
-@fast
+@borrowing
 def spend(job: int, now_s: float, hold: Hold) -> None:
     """Count a job that is released for the first time; at its latest start as one that runs now."""
     if hold.amounts.shape[1] == 0:
@@ -90,7 +90,7 @@ def spend(job: int, now_s: float, hold: Hold) -> None:
     hold.spent[KG] += hold.amounts[KG, job]
 
 
-@fast
+@borrowing
 def _period_end_s(now_s: float, hold: Hold) -> float:
     """Return the end of the present period; nothing has been spent in a new one."""
     counts, ends_s = hold.counts, hold.terms.budget.ends_s

@@ -57,14 +57,18 @@ class Remaining(NamedTuple):
     kept_s: float  # the start planned before; NaN: none
 
 
-@fast
+@inlined
 def held_in_slots(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
     """Choose the slots of a held job that may be paused, and keep their room in the plan.
 
     Return False if it may not, or has no choice: then it is planned as one run.
     """
-    if not is_pausable(job, hold):
-        return False
+    return is_pausable(job, hold) and _choose_slots(job, begin_s, run, hold)
+
+
+@fast
+def _choose_slots(job: int, begin_s: float, run: Run, hold: Hold) -> bool:
+    """Do the same for a job that may be paused."""
     paused, asked, quiet_s = hold.paused, hold.asked, hold.terms.quiet_s
     from_s = earliest_start_s(job, begin_s, budget_opens_s(begin_s, hold), hold)
     rest = Remaining(

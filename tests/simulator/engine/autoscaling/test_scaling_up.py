@@ -8,8 +8,9 @@ import pytest
 from greensched_operator.objects.green_policy import parse
 from greensched_simulator.environments.single import GreenSchedEnv
 from greensched_simulator.policy import policy_named
+from greensched_simulator.runs.run_inputs import estimates_in
 from greensched_simulator.runs.schedule import Schedule
-from greensched_simulator.runs.simulation import bill_of, estimates_in, simulate
+from greensched_simulator.runs.simulation import bill_of, simulate
 from greensched_simulator.runs.sleep_tables import sleep_table
 from greensched_simulator.testing.small_worlds import (
     GIB,

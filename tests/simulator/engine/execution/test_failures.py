@@ -19,15 +19,9 @@ from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.runs.job_times import waits_s
 from greensched_simulator.runs.looking_ahead import empty_plan, forecast_of
 from greensched_simulator.runs.outcome import outcome_of
+from greensched_simulator.runs.run_inputs import estimates_in, planned_jobs, run_config_of
 from greensched_simulator.runs.schedule import Schedule
-from greensched_simulator.runs.simulation import (
-    bill_of,
-    billed_until_s,
-    estimates_in,
-    planned_jobs,
-    run_config_of,
-    simulate,
-)
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.runs.sleep_tables import sleep_table
 from greensched_simulator.scenario.cluster import NodeGroup
 from greensched_simulator.testing.small_worlds import (

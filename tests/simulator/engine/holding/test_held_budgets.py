@@ -9,8 +9,9 @@ import pytest
 from greensched_operator.objects.green_policy import GreenPolicy, parse
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.hold_terms import hold_table
+from greensched_simulator.runs.run_inputs import estimates_in
 from greensched_simulator.runs.schedule import Schedule
-from greensched_simulator.runs.simulation import estimates_in, simulate
+from greensched_simulator.runs.simulation import simulate
 from greensched_simulator.testing.operator_beside import decided_by_operator
 from greensched_simulator.testing.random_worlds import random_world
 from greensched_simulator.testing.small_worlds import make_world

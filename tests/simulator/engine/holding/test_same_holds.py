@@ -11,7 +11,8 @@ from greensched_operator.holding.judging import terms_of
 from greensched_operator.objects.green_policy import GreenPolicy, Mode, parse
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.hold_terms import hold_table
-from greensched_simulator.runs.simulation import estimates_in, simulate
+from greensched_simulator.runs.run_inputs import estimates_in
+from greensched_simulator.runs.simulation import simulate
 from greensched_simulator.testing.jobs_as_work import hold_rules, waiting_job
 from greensched_simulator.testing.operator_beside import OperatorBeside, decided_by_operator
 from greensched_simulator.testing.random_worlds import random_world

@@ -9,8 +9,9 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_simulator.arrays.moving import NO_LINKS
 from greensched_simulator.policy import policy_named
+from greensched_simulator.runs.run_inputs import estimates_in
 from greensched_simulator.runs.schedule import Schedule
-from greensched_simulator.runs.simulation import estimates_in, simulate
+from greensched_simulator.runs.simulation import simulate
 from greensched_simulator.testing.small_worlds import Fields, even_links, make_world
 from greensched_simulator.world.world import World
 

@@ -61,8 +61,9 @@ from greensched_simulator.engine.state.observing import NewWorker
 from greensched_simulator.engine.state.recorded import nothing_recorded
 from greensched_simulator.engine.state.terms import RunConfig
 from greensched_simulator.policy import Policy
+from greensched_simulator.runs.run_inputs import run_config_of
 from greensched_simulator.runs.schedule import Schedule
-from greensched_simulator.runs.simulation import run_config_of, simulate
+from greensched_simulator.runs.simulation import simulate
 from greensched_simulator.testing.small_worlds import cluster_as, make_world
 from greensched_simulator.world.world import World
 from tests.policies.encoding.encoded_by_numpy import encode_where

@@ -1,0 +1,113 @@
+"""How good nets are in a world: what a run costs against run-now+spread, and what it misses."""
+
+import os
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_core.errors import BadInput
+from greensched_core.units import SECONDS_PER_DAY
+from greensched_policies.billing.accounting import total_bill
+from greensched_policies.encoding.reward import ROUNDING_S, penalty_of, reward_of, shares_of
+from greensched_policies.library.nets import packed
+from greensched_simulator.policy import LEARNED, Policy, policy_named
+from greensched_simulator.runs.learned_heads import LearnedHeads
+from greensched_simulator.runs.ready_run import ReadyRun
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of, simulate
+from greensched_simulator.world.world import World, build_world
+from greensched_train.data_split import MARGIN, PARTS
+from greensched_train.drawn_scenarios import drawn_scenario
+from greensched_train.residual_nets import Nets
+
+BASELINE = "run-now+spread"
+ALL_HEADS = Policy(LEARNED, LEARNED, cap=LEARNED, bundle="in training")
+# What deadlines may be missed: stricter than what `make bench-policy` allows, so that worlds that
+# were not seen have a margin.
+FULL_LOAD = 0.8
+ALLOWED = 0.003  # share of deadlines, up to FULL_LOAD
+ALLOWED_BEYOND = 0.0015  # share beyond what the baseline misses
+_MOST_DRAWN = 100  # worlds, until one has all data
+_MOST_KEPT = 64  # worlds in the memory of a process
+
+
+class Score(NamedTuple):
+    """A run in a world, against run-now+spread."""
+
+    objective: float  # J, 1 as run-now+spread costs, and the price of deadlines missed
+    cost_ratio: float  # J alone
+    missed: float  # share of deadlines
+    excess: float  # share of deadlines beyond what is allowed
+
+
+class ScoredWorld:
+    """A world of a part of the data, ready to run by any nets."""
+
+    def __init__(self, part: str, seed: int) -> None:
+        """Raise BadInput if the data sets are not there."""
+        self.world, self.load, self._ran = _with_data(part, seed)
+        world = self.world
+        self._until_s = world.length_s + MARGIN.days * SECONDS_PER_DAY
+        self._deadlines = max(int(np.isfinite(world.jobs.deadline_s).sum()), 1)
+        total = total_bill(bill_of(world, self._ran, self._until_s))
+        self._shares = shares_of(world.weights, total.cost, total.carbon_g, self._deadlines)
+        self._scale = self._cost_of(self._ran)
+        beyond = self.missed_by(self._ran) + ALLOWED_BEYOND
+        self._allowed = max(ALLOWED, beyond) if self.load <= FULL_LOAD else beyond
+        self._ready = ReadyRun(world, ALL_HEADS)
+
+    def run(self, nets: Nets) -> Schedule:
+        """Return the schedule if all heads decide by these nets."""
+        heads = {name: packed(net) for name, net in nets.items()}
+        return self._ready.run(LearnedHeads(**heads)).schedule
+
+    def score(self, nets: Nets, price_of_misses: float) -> Score:
+        """Return how good nets are."""
+        return self.score_of(self.run(nets), price_of_misses)
+
+    def score_of(self, ran: Schedule, price_of_misses: float) -> Score:
+        """Return how good a schedule is."""
+        ratio, missed = self._cost_of(ran) / self._scale, self.missed_by(ran)
+        excess = max(missed - self._allowed, 0.0)
+        return Score(ratio + price_of_misses * excess, ratio, missed, excess)
+
+    def score_of_rules(self, policy: str, price_of_misses: float) -> Score:
+        """Return how good a policy of rules is."""
+        return self.score_of(simulate(self.world, policy_named(policy)), price_of_misses)
+
+    def missed_by(self, ran: Schedule) -> float:
+        """Return the share of deadlines that a schedule misses."""
+        late = ran.end_s - self.world.jobs.deadline_s > ROUNDING_S
+        return float(late.sum()) / self._deadlines
+
+    def _cost_of(self, ran: Schedule) -> float:
+        """Return J of a schedule, by the world's weights: see `reward`."""
+        total = total_bill(bill_of(self.world, ran, self._until_s))
+        penalty = float(penalty_of(ran.end_s, self.world.jobs.deadline_s).sum())
+        return -reward_of(total.cost, total.carbon_g, penalty, self._shares)
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def scored_world(part: str, seed: int) -> ScoredWorld:
+    """Return the world of a seed, from memory if it was asked for lately."""
+    return ScoredWorld(part, seed)
+
+
+def _with_data(part: str, seed: int) -> tuple[World, float, Schedule]:
+    """Return a world, its load, and its baseline; of the next seeds if a grid lacks data.
+
+    The next seeds are those of the same generator, far from those that others ask for.
+    """
+    data = next(each for each in PARTS if each.name == part)
+    for attempt in range(_MOST_DRAWN):
+        scenario = drawn_scenario(data, seed + attempt * 1_000_003, os.environ)
+        try:
+            world = build_world(scenario, seed)
+            ran = simulate(world, policy_named(BASELINE))
+            bill_of(world, ran, world.length_s + MARGIN.days * SECONDS_PER_DAY)
+        except BadInput as fault:
+            last = fault
+            continue
+        return world, float(scenario.workload.load or 0.0), ran
+    raise BadInput(f"none of {_MOST_DRAWN} worlds of the {part} data can be used: {last}") from last
