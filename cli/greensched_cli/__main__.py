@@ -14,6 +14,7 @@ from greensched_cli.release import release
 from greensched_cli.simulation import bound, reproduce, scenario, simulate
 from greensched_cli.status import status
 from greensched_cli.testbed import benchmark, cluster, demo, replay
+from greensched_cli.training import evaluate, train
 from greensched_cli.whole_summaries import WholeSummaries
 from greensched_core.errors import ApiUnavailable, GreenSchedError
 
@@ -55,6 +56,7 @@ app.command("benchmark")(benchmark.benchmark)
 app.command("compare")(simulate.compare)
 app.command("bound")(bound.bound)
 app.command("demo")(demo.demo)
+app.command("evaluate")(evaluate.evaluate)
 app.command("explain")(decisions.explain)
 app.command("nodes")(decisions.nodes)
 app.command("release")(release.release)
@@ -63,6 +65,7 @@ app.command("reproduce")(reproduce.reproduce)
 app.command("report")(report.report)
 app.command("simulate")(simulate.simulate)
 app.command("status")(status.status)
+app.command("train")(train.train)
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(policy.app, name="policy")
 app.add_typer(scenario.app, name="scenario")

@@ -22,6 +22,7 @@ BROUGHT: dict[str, tuple[str, ...]] = {
     "policies": ("numpy", "onnxruntime"),
     "report": ("plotly", "pyarrow", "sqlalchemy"),
     "simulator": _SIMULATOR,
+    "train": (*_SIMULATOR, "onnx"),
     "testbed": (*_SIMULATOR, "cryptography", "duckdb", "fastapi", "kopf", "psutil", "sqlalchemy"),
 }
 

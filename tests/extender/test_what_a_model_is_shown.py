@@ -1,6 +1,5 @@
 """What the `where` head of a bundle is shown of a pod: a graph answers with one of its inputs."""
 
-import importlib.util
 import json
 import math
 from collections.abc import Callable
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
 
 from greensched_core import labels
 from greensched_core.signals.timestamps import format_timestamp
@@ -19,6 +17,8 @@ from greensched_policies.encoding import observation as obs
 from greensched_policies.encoding.timing import MOST_SLACK_H
 from greensched_policies.learned.heads import WHERE
 from greensched_policies.learned.onnx_policy import CONTEXT_INPUT, NODES_INPUT, OUTPUT
+from greensched_train.export import Origin, card_of, head_card, sample_of
+from greensched_train.graphs import Graph, model_of
 
 World = Any
 HOUR_S = 3600.0
@@ -27,37 +27,26 @@ HOUR_S = 3600.0
 @pytest.fixture
 def telling(repository: Path, tmp_path: Path) -> Callable[..., Path]:
     """Return a builder of bundles that answer with a feature of the nodes, or of the context."""
-    path = repository / "policies" / "train" / "export_prior.py"
-    spec = importlib.util.spec_from_file_location("export_prior", path)
-    assert spec is not None and spec.loader is not None
-    exporter = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(exporter)
 
     def bundle(*, node: int | None = None, context: int | None = None) -> Path:
-        make = helper.make_node
-        told = [
-            make("Gather", [NODES_INPUT, "place.node"], ["own"], axis=1),
-            make("Squeeze", ["own", "axis"], [OUTPUT]),
-        ]
-        if context is not None:
-            told = [
-                make("Gather", [NODES_INPUT, "place.node"], ["own"], axis=1),
-                make("Squeeze", ["own", "axis"], ["row"]),
-                make("Sub", ["row", "row"], ["nothing"]),
-                make("Gather", [CONTEXT_INPUT, "place.context"], ["shared"], axis=1),
-                make("Add", ["nothing", "shared"], [OUTPUT]),
-            ]
-        places = {"place.node": node or 0, "place.context": context or 0, "axis": 1}
-        tensors = {name: np.array([place], np.int64) for name, place in places.items()}
-        graph = exporter.Graph(WHERE, told, tensors)
-        content = exporter.build_graph(graph).SerializeToString()
-        card = exporter.head_card(graph, content)
-        sample = card["sample"]
-        nodes, shared = np.array(sample["nodes"]), np.array(sample["context"])
-        answer = nodes[:, :, node] if context is None else np.repeat(shared[:, [context]], 4, 1)
-        sample["relative_cost"] = answer.tolist()
+        graph = Graph(WHERE)
+        place = graph.constant("place.node", [node or 0], np.int64)
+        own = graph.add("Gather", [NODES_INPUT, place], "own", axis=1)
+        axis = graph.constant("axis", [1], np.int64)
+        if context is None:
+            graph.add("Squeeze", [own, axis], OUTPUT)
+        else:
+            row = graph.add("Squeeze", [own, axis], "row")
+            nothing = graph.add("Sub", [row, row], "nothing")
+            place = graph.constant("place.context", [context], np.int64)
+            shared = graph.add("Gather", [CONTEXT_INPUT, place], "shared", axis=1)
+            graph.add("Add", [nothing, shared], OUTPUT)
+        content = model_of(graph).SerializeToString()
+        nodes, told = sample_of(WHERE)
+        answer = nodes[:, :, node] if context is None else np.repeat(told[:, [context]], 4, 1)
         (tmp_path / WHERE.file).write_bytes(content)
-        whole = exporter.make_card({WHERE.name: card}, 1)
+        origin = Origin("telling", "nothing", (1,), "none", None, {}, untrained=True)
+        whole = card_of({WHERE.name: head_card(graph, content, answer)}, origin)
         (tmp_path / "card.json").write_text(json.dumps(whole))
         return tmp_path
 

@@ -10,6 +10,7 @@ import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -67,14 +68,14 @@ def saved(config: TrainingConfig, folder: Path) -> Progress | None:
     """
     path = folder / CHECKPOINT
     try:
-        with np.load(path) as content:
+        with np.load(io.BytesIO(path.read_bytes())) as content:
             arrays = {name: content[name] for name in content.files}
             told: dict[str, Any] = json.loads(str(arrays["told"]))
             state = EvolutionState(told["generation"], *(arrays[n] for n in _ARRAYS))
             best = arrays["best"]
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, EOFError) as fault:
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as fault:
         raise BadInput(
             f"{path} is no checkpoint of a training ({fault}): move it away to begin anew"
         ) from fault

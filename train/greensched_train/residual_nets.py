@@ -49,21 +49,21 @@ def weighted_cost_prior() -> CandidateNet:
     placed = np.zeros((_SHARED, len(NODE_FEATURES)), np.float32)
     placed[WEIGHT_COST, COST] = placed[WEIGHT_CARBON, CARBON] = 1.0
     placed[WEIGHT_PERFORMANCE, SLOWDOWN] = 1.0
-    bare = _bare(len(NODE_FEATURES))
+    bare = bare_net(len(NODE_FEATURES))
     return bare._replace(placed=placed, total=placed.sum(axis=1), least=LEAST_WEIGHT)
 
 
 def planned_window_prior() -> CandidateNet:
     """Return the rule planned-window, of the head `when`."""
     overload = Overload(WEIGHTED_OVER_RUN, BUSIEST, 1.0, OVERLOAD_COST, FULL)
-    bare = _bare(len(SLOT_FEATURES), overload)
+    bare = bare_net(len(SLOT_FEATURES), overload)
     bare.own[WEIGHTED_OVER_RUN] = 1.0
     return bare
 
 
 def frugal_prior() -> CandidateNet:
     """Return the rule cap-frugal, of the head `how_fast`: the least energy with all in time."""
-    bare = _bare(len(POWER_CAP_FEATURES))
+    bare = bare_net(len(POWER_CAP_FEATURES))
     bare.own[ENERGY_PER_WORK], bare.own[KEEPS_DEADLINES] = 1.0, -_LATE_COST
     return bare
 
@@ -77,7 +77,7 @@ def priors() -> Nets:
     }
 
 
-def _bare(features: int, overload: Overload | None = None) -> CandidateNet:
+def bare_net(features: int, overload: Overload | None = None) -> CandidateNet:
     """Return a net of zero costs, without layers."""
     return CandidateNet(
         0.0, np.zeros(features, np.float32), np.zeros((_SHARED, features), np.float32),

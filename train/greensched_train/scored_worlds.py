@@ -2,22 +2,24 @@
 
 import os
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from greensched_core.errors import BadInput
 from greensched_core.units import SECONDS_PER_DAY
-from greensched_policies.billing.accounting import total_bill
+from greensched_policies.billing.accounting import BillTotal, total_bill
 from greensched_policies.encoding.reward import ROUNDING_S, penalty_of, reward_of, shares_of
 from greensched_policies.library.nets import packed
 from greensched_simulator.policy import LEARNED, Policy, policy_named
 from greensched_simulator.runs.learned_heads import LearnedHeads
 from greensched_simulator.runs.ready_run import ReadyRun
 from greensched_simulator.runs.schedule import Schedule
-from greensched_simulator.runs.simulation import bill_of, simulate
+from greensched_simulator.runs.simulation import MissingData, bill_of, simulate
+from greensched_simulator.world.scenario_loading import load_scenario
 from greensched_simulator.world.world import World, build_world
-from greensched_train.data_split import MARGIN, PARTS
+from greensched_train.data_split import MARGIN, PARTS, DataPart
 from greensched_train.drawn_scenarios import drawn_scenario
 from greensched_train.residual_nets import Nets
 
@@ -29,6 +31,7 @@ FULL_LOAD = 0.8
 ALLOWED = 0.003  # share of deadlines, up to FULL_LOAD
 ALLOWED_BEYOND = 0.0015  # share beyond what the baseline misses
 _MOST_DRAWN = 100  # worlds, until one has all data
+_FAR_AWAY = 1_000_003
 _MOST_KEPT = 64  # worlds in the memory of a process
 
 
@@ -42,19 +45,22 @@ class Score(NamedTuple):
 
 
 class ScoredWorld:
-    """A world of a part of the data, ready to run by any nets."""
+    """A world, ready to run by any nets, and its baseline."""
 
-    def __init__(self, part: str, seed: int) -> None:
-        """Raise BadInput if the data sets are not there."""
-        self.world, self.load, self._ran = _with_data(part, seed)
-        world = self.world
+    def __init__(self, world: World, load: float) -> None:
+        """Raise BadInput if a grid lacks data for a time that is billed.
+
+        `load` is the share of all cores that the work would keep busy.
+        """
+        self.world, self.load = world, load
         self._until_s = world.length_s + MARGIN.days * SECONDS_PER_DAY
         self._deadlines = max(int(np.isfinite(world.jobs.deadline_s).sum()), 1)
-        total = total_bill(bill_of(world, self._ran, self._until_s))
+        ran = simulate(world, policy_named(BASELINE))
+        total = self.amounts_of(ran)
         self._shares = shares_of(world.weights, total.cost, total.carbon_g, self._deadlines)
-        self._scale = self._cost_of(self._ran)
-        beyond = self.missed_by(self._ran) + ALLOWED_BEYOND
-        self._allowed = max(ALLOWED, beyond) if self.load <= FULL_LOAD else beyond
+        self._scale = self._cost_of(ran)
+        beyond = self.missed_by(ran) + ALLOWED_BEYOND
+        self._allowed = max(ALLOWED, beyond) if load <= FULL_LOAD else beyond
         self._ready = ReadyRun(world, ALL_HEADS)
 
     def run(self, nets: Nets) -> Schedule:
@@ -81,33 +87,41 @@ class ScoredWorld:
         late = ran.end_s - self.world.jobs.deadline_s > ROUNDING_S
         return float(late.sum()) / self._deadlines
 
+    def amounts_of(self, ran: Schedule) -> BillTotal:
+        """Return what a schedule costs, from the world's begin to the same end for all."""
+        return total_bill(bill_of(self.world, ran, self._until_s))
+
     def _cost_of(self, ran: Schedule) -> float:
         """Return J of a schedule, by the world's weights: see `reward`."""
-        total = total_bill(bill_of(self.world, ran, self._until_s))
+        total = self.amounts_of(ran)
         penalty = float(penalty_of(ran.end_s, self.world.jobs.deadline_s).sum())
         return -reward_of(total.cost, total.carbon_g, penalty, self._shares)
 
 
 @lru_cache(maxsize=_MOST_KEPT)
-def scored_world(part: str, seed: int) -> ScoredWorld:
-    """Return the world of a seed, from memory if it was asked for lately."""
-    return ScoredWorld(part, seed)
+def scored_world(source: str, seed: int) -> ScoredWorld:
+    """Return the world of a seed, from memory if it was asked for lately.
 
-
-def _with_data(part: str, seed: int) -> tuple[World, float, Schedule]:
-    """Return a world, its load, and its baseline; of the next seeds if a grid lacks data.
-
-    The next seeds are those of the same generator, far from those that others ask for.
+    `source` is the name of a part of the data, or a folder of scenario files. Raises BadInput for
+    files and data that cannot be used.
     """
-    data = next(each for each in PARTS if each.name == part)
+    for part in PARTS:
+        if part.name == source:
+            return _drawn(part, seed)
+    files = sorted(Path(source).glob("*.yaml"))
+    scenario = load_scenario(files[seed % len(files)])
+    return ScoredWorld(build_world(scenario, seed), scenario.workload.load or 0.0)
+
+
+def _drawn(part: DataPart, seed: int) -> ScoredWorld:
+    """Return a world of a part of the data; of another seed if its grid lacks data.
+
+    The other seeds are far from those that others ask for.
+    """
     for attempt in range(_MOST_DRAWN):
-        scenario = drawn_scenario(data, seed + attempt * 1_000_003, os.environ)
+        scenario = drawn_scenario(part, seed + attempt * _FAR_AWAY, os.environ)
         try:
-            world = build_world(scenario, seed)
-            ran = simulate(world, policy_named(BASELINE))
-            bill_of(world, ran, world.length_s + MARGIN.days * SECONDS_PER_DAY)
-        except BadInput as fault:
+            return ScoredWorld(build_world(scenario, seed), scenario.workload.load or 0.0)
+        except MissingData as fault:
             last = fault
-            continue
-        return world, float(scenario.workload.load or 0.0), ran
-    raise BadInput(f"none of {_MOST_DRAWN} worlds of the {part} data can be used: {last}") from last
+    raise BadInput(f"none of {_MOST_DRAWN} worlds of {part.name} data can be used: {last}")

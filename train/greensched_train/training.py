@@ -15,6 +15,9 @@ from greensched_train.residual_nets import Parameters, ResidualNets
 from greensched_train.training_config import TrainingConfig
 from greensched_train.world_pool import Trial, WorldPool
 
+# Nets have single precision. Of parameters one of which is no number, this is false too.
+_GREATEST = float(np.finfo(np.float32).max)
+
 ProgressCallback = Callable[[Progress], None]  # called after each generation
 
 
@@ -55,7 +58,7 @@ def _step(
     began_s = time.perf_counter()
     do(progress, config, pool)
     progress.seconds += time.perf_counter() - began_s
-    if not np.isfinite(progress.state.parameters).all():
+    if not np.abs(progress.state.parameters).max() <= _GREATEST:
         raise BadInput(
             f"generation {progress.state.generation} gave parameters that are no numbers: "
             f"{folder / CHECKPOINT} has the generation before; try a lower learning_rate or "
@@ -69,7 +72,8 @@ def _evolve(progress: Progress, config: TrainingConfig, pool: WorldPool) -> None
     """Make one generation, and validate if it is time to."""
     method = config.method
     ran = generation_of(progress.state, method, config.seed)
-    trials = [Trial(each, TRAINING.name, world) for each in ran.parameters for world in ran.worlds]
+    source = str(config.worlds.training or TRAINING.name)
+    trials = [Trial(each, source, world) for each in ran.parameters for world in ran.worlds]
     scores = [each.objective for each in pool.scores(trials)]
     objective = np.array(scores).reshape(len(ran.parameters), len(ran.worlds))
     progress.state = next_state(progress.state, ran, objective, method)
@@ -93,7 +97,8 @@ def validated(
 ) -> Validated:
     """Return how good parameters are in the worlds of validation."""
     seeds = range(config.validation.worlds)
-    scores = pool.scores([Trial(parameters, VALIDATION.name, seed) for seed in seeds])
+    source = str(config.worlds.validation or VALIDATION.name)
+    scores = pool.scores([Trial(parameters, source, seed) for seed in seeds])
     return Validated(
         generation,
         fmean(each.objective for each in scores),

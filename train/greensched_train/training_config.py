@@ -36,6 +36,16 @@ class Validation(_Section):
     every: Count = 5  # generations
 
 
+class Worlds(_Section):
+    """Folders of scenario files to train and validate in, in place of worlds drawn from the data.
+
+    A path is relative to the configuration's file. Scenarios take turns, each time with a new seed.
+    """
+
+    training: Path | None = None
+    validation: Path | None = None
+
+
 class TrainingConfig(_Section):
     """What is trained, on what, and how."""
 
@@ -45,6 +55,7 @@ class TrainingConfig(_Section):
     # What a share of deadlines missed beyond what is allowed costs, relative to run-now+spread: at
     # 10, each per cent missed costs 10 %.
     price_of_misses: Positive = 10.0
+    worlds: Worlds = Worlds()
     method: Evolution = Evolution()
     validation: Validation = Validation()
 
@@ -58,10 +69,22 @@ def read_config(path: Path) -> TrainingConfig:
     except (UnicodeDecodeError, yaml.YAMLError) as fault:
         raise BadInput(f"{path} is no YAML: {fault}") from fault
     try:
-        return TrainingConfig.model_validate(content)
+        return _with_whole_paths(TrainingConfig.model_validate(content), path.parent)
     except ValidationError as fault:
         lines = [_line_of(each["loc"], each["msg"], each["type"]) for each in fault.errors()]
         raise BadInput("\n".join([f"{path} cannot be used:", *lines])) from fault
+
+
+def _with_whole_paths(config: TrainingConfig, folder: Path) -> TrainingConfig:
+    """Return the configuration with absolute paths. Raises BadInput for a folder without files."""
+    found = dict[str, Path]()
+    for name, given in config.worlds:
+        if given is None:
+            continue
+        found[name] = (folder / given).resolve()
+        if not any(found[name].glob("*.yaml")):
+            raise BadInput(f"worlds.{name}: {found[name]} has no scenario: give a folder of *.yaml")
+    return config.model_copy(update={"worlds": Worlds(**found)})
 
 
 def _line_of(place: tuple[int | str, ...], message: str, kind: str) -> str:

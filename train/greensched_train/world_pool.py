@@ -14,11 +14,11 @@ _TOGETHER = 8  # parameters that a process scores in a world, before another may
 
 
 class Trial(NamedTuple):
-    """Parameters of all heads to be scored in a world of a part of the data."""
+    """Parameters of all heads to be scored in a world."""
 
     parameters: Parameters
-    part: str
-    world: int  # its seed
+    source: str  # of worlds: see `scored_world`
+    seed: int
 
 
 class WorldPool:
@@ -45,7 +45,7 @@ class WorldPool:
         groups = dict[tuple[str, int, int], list[int]]()
         places = dict[tuple[str, int], int]()
         for place, trial in enumerate(trials):
-            world = trial.part, trial.world
+            world = trial.source, trial.seed
             places[world] = places.get(world, -1) + 1
             groups.setdefault((*world, places[world] // _TOGETHER), []).append(place)
         done = {
@@ -62,10 +62,10 @@ class WorldPool:
 
 
 def _scored(
-    nets: ResidualNets, parameters: Sequence[Parameters], part: str, world: int, price: float
+    nets: ResidualNets, parameters: Sequence[Parameters], source: str, seed: int, price: float
 ) -> list[Score]:
-    ready = scored_world(part, world)
-    return [ready.score(nets.nets_of(each), price) for each in parameters]
+    world = scored_world(source, seed)
+    return [world.score(nets.nets_of(each), price) for each in parameters]
 
 
 def _limit_threads() -> None:

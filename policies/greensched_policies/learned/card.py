@@ -33,7 +33,7 @@ class CardSample(_Strict):
 
     nodes: list[list[list[float]]] | None = None  # [B,N,22], of the `where` head
     slots: list[list[list[float]]] | None = None  # [B,S,15], of the `when` head
-    power_caps: list[list[list[float]]] | None = None  # [B,L,10], of the `how_fast` head
+    power_caps: list[list[list[float]]] | None = None  # [B,L,13], of the `how_fast` head
     context: list[list[float]]  # [B,15]
     relative_cost: list[list[float]]  # [B,N], [B,S] or [B,L]
 

@@ -1,6 +1,6 @@
 """Recognises the graphs that the library can compute: see `library/nets.py` for what they are.
 
-The layout is that of `policies/train/export_prior.py`: candidates are the columns, the context's
+The layout is that of `train/greensched_train/graphs.py`: candidates are the columns, the context's
 part of the first layer is added to each, and the terms of the cost are added up. Anything else is
 left to onnxruntime, such as attention to the other candidates.
 """

@@ -1,21 +1,16 @@
-"""ONNX graphs of nets with random weights, laid out as `policies/train/export_prior.py` does."""
+"""ONNX graphs of nets with random weights, laid out as trained ones are."""
 
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
-import onnx
-from onnx import helper
 
 from greensched_policies.encoding.observation import CONTEXT_FEATURES
-from greensched_policies.learned.heads import HOW_FAST, WHERE, Head
+from greensched_policies.learned.heads import Head
 from greensched_policies.learned.onnx_policy import CONTEXT_INPUT, OUTPUT
 from greensched_policies.library.nets import Float32s
-
-EXPORTER = Path(__file__).parents[3] / "policies" / "train" / "export_prior.py"
+from greensched_train.graphs import Graph, model_of, rule_terms
+from greensched_train.residual_nets import priors
 
 
 @dataclass(frozen=True)
@@ -28,27 +23,6 @@ class NetShape:
     has_biases: bool = True
 
 
-def exporter() -> ModuleType:
-    """Return the script that exports the prior."""
-    spec = importlib.util.spec_from_file_location("export_prior", EXPORTER)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-_EXPORT = exporter()
-
-
-def prior_of(head: Head) -> tuple[list[onnx.NodeProto], dict[str, np.ndarray]]:
-    """Return the operators and constants of the shipped prior."""
-    if head is WHERE:
-        return _EXPORT.where_prior(), _EXPORT.prior_constants()
-    if head is HOW_FAST:
-        return _EXPORT.how_fast_prior(), _EXPORT.how_fast_constants()
-    return _EXPORT.when_prior(), _EXPORT.when_constants()
-
-
 def graph_of(head: Head, shape: NetShape, seed: int) -> bytes:
     """Return a graph whose weights are random, the last layer's too."""
     rng = np.random.default_rng(seed)
@@ -57,36 +31,32 @@ def graph_of(head: Head, shape: NetShape, seed: int) -> bytes:
         scale = np.sqrt(6.0 / max(size[-1], 1))
         return np.asarray((rng.random(size) * 2.0 - 1.0) * scale, np.float32)
 
-    nodes, tensors = prior_of(head)
-    node, inputs, below = helper.make_node, head.features, head.candidates_input
+    graph = Graph(head)
+    terms = rule_terms(priors()[head.name], graph) if shape.has_prior else []
+    inputs, below = head.features, head.candidates_input
     for place, width in enumerate(shape.widths):
-        tensors[f"w{place}"], tensors[f"b{place}"] = random(width, inputs), random(width, 1)
-        nodes.append(node("MatMul", [f"w{place}", below], [f"own{place}"]))
-        summed = f"own{place}"
+        weights = graph.constant(f"w{place}", random(width, inputs))
+        biases = graph.constant(f"b{place}", random(width, 1))
+        summed = graph.add("MatMul", [weights, below], f"own{place}")
         if place == 0 and shape.reads_context:
-            tensors["shared"], tensors["b0"] = random(len(CONTEXT_FEATURES), width), random(width)
-            nodes += [
-                node("MatMul", [CONTEXT_INPUT, "shared"], ["product"]),
-                node("Add", ["b0", "product"], ["offset"]),
-                node("Unsqueeze", ["offset" if shape.has_biases else "product", "axis.2"], ["col"]),
-                node("Add", ["col", summed], ["sum0"]),
-            ]
-            summed = "sum0"
+            shared = graph.constant("shared", random(len(CONTEXT_FEATURES), width))
+            biases = graph.constant("b0", random(width))
+            offset = graph.add("MatMul", [CONTEXT_INPUT, shared], "product")
+            if shape.has_biases:
+                offset = graph.add("Add", [biases, offset], "offset")
+            axis = graph.constant("axis.2", [2], np.int64)
+            column = graph.add("Unsqueeze", [offset, axis], "col")
+            summed = graph.add("Add", [column, summed], "sum0")
         elif shape.has_biases:
-            nodes.append(node("Add", [summed, f"b{place}"], [f"sum{place}"]))
-            summed = f"sum{place}"
-        nodes.append(node("Relu", [summed], [f"h{place}"]))
-        inputs, below = width, f"h{place}"
-    tensors["last"], tensors["last.bias"] = random(1, inputs), random(1)
-    nodes += [
-        node("MatMul", ["last", below], ["last.own"]),
-        node("Add", ["last.own", "last.bias"], ["residual"]),
-    ]
-    if shape.has_prior:
-        nodes.append(node("Add", ["residual", "prior"], ["sum"]))
-    nodes.append(node("Squeeze", ["sum" if shape.has_prior else "residual", "axis.1"], [OUTPUT]))
-    built = _EXPORT.build_graph(_EXPORT.Graph(head, nodes, tensors))
-    return bytes(built.SerializeToString())
+            summed = graph.add("Add", [summed, biases], f"sum{place}")
+        inputs, below = width, graph.add("Relu", [summed], f"h{place}")
+    last = graph.constant("last", random(1, inputs))
+    own = graph.add("MatMul", [last, below], "last.own")
+    whole = graph.add("Add", [own, graph.constant("last.bias", random(1))], "residual")
+    for place, term in enumerate(terms):
+        whole = graph.add("Add", [whole, term], f"with.{place}")
+    graph.add("Squeeze", [whole, graph.constant("axis.1", [1], np.int64)], OUTPUT)
+    return bytes(model_of(graph).SerializeToString())
 
 
 def decision(head: Head, batch: int, count: int, seed: int) -> tuple[Float32s, Float32s]:

@@ -173,7 +173,7 @@ def test_a_trained_net_drops_in_where_the_prior_was(folder: Path) -> None:
     """A net that has learned to add 1 per unit of bias is served, once its card agrees."""
     model = onnx.load(folder / "when.onnx")
     for tensor in model.graph.initializer:
-        if tensor.name == "net.3.bias":
+        if tensor.name == "net.3.biases":
             tensor.CopyFrom(numpy_helper.from_array(np.ones(1, np.float32), tensor.name))
     graph = model.SerializeToString()
     (folder / "when.onnx").write_bytes(graph)

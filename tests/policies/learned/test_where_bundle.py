@@ -18,7 +18,7 @@ from greensched_policies.learned.card import SHIPPED_PRIOR, BundleError, describ
 from greensched_policies.learned.graph_file import read_graph_facts
 from greensched_policies.learned.protobuf import NotOnnx
 from greensched_policies.rules.where import weighted_cost
-from tests.policies.learned.random_nets import exporter
+from greensched_train.export import export_prior
 
 PRIOR = load_bundle(SHIPPED_PRIOR)
 GRAPH = (SHIPPED_PRIOR / "where.onnx").read_bytes()
@@ -76,8 +76,8 @@ def test_the_shipped_prior_loads_and_says_that_it_is_untrained() -> None:
 
 
 def test_exporting_again_gives_the_same_bytes(tmp_path: Path) -> None:
-    exporter().export(tmp_path)
-    for name in ("where.onnx", "when.onnx", "card.json"):
+    export_prior(tmp_path)
+    for name in ("where.onnx", "when.onnx", "how_fast.onnx", "card.json"):
         assert (tmp_path / name).read_bytes() == (SHIPPED_PRIOR / name).read_bytes()
 
 
@@ -192,9 +192,9 @@ def subgraph(model: onnx.ModelProto) -> None:
         pytest.param(b"not a graph", "not an ONNX graph", id="text"),
         pytest.param(GRAPH[: len(GRAPH) // 2], "not an ONNX graph", id="cut-off"),
         pytest.param(bytes(MAX_GRAPH_BYTES + 1), "larger than", id="too-large"),
-        pytest.param(with_weight("net.2.bias", poisoned), "NaN.*net.2.bias", id="nan"),
+        pytest.param(with_weight("net.2.biases", poisoned), "NaN.*net.2.bias", id="nan"),
         pytest.param(
-            with_weight("net.1.bias", lambda bias: bias + np.float32(np.inf)),
+            with_weight("net.1.biases", lambda bias: bias + np.float32(np.inf)),
             "infinity.*net.1.bias",
             id="infinity",
         ),
@@ -229,7 +229,7 @@ def subgraph(model: onnx.ModelProto) -> None:
         pytest.param(changed_graph(rename_feature_axis), "needed|cannot load", id="other-features"),
         pytest.param(changed_graph(fixed_candidates), "None: dynamic", id="fixed-candidates"),
         pytest.param(
-            with_weight("net.3.bias", lambda bias: bias + np.float32(1.0)),
+            with_weight("net.3.biases", lambda bias: bias + np.float32(1.0)),
             "do not belong together",
             id="other-weights",
         ),

@@ -1,0 +1,1 @@
+"""The verbs of training. Imports `greensched_cli.simulation`."""

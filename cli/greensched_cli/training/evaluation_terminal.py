@@ -1,0 +1,143 @@
+"""Evaluations on a terminal: how far they are, and how a bundle compares with rules."""
+
+import json
+from dataclasses import dataclass
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from greensched_cli.interrupts import exit_status_of, terminated_as_interrupted
+from greensched_cli.terminal import TableRow, plain_console, print_table
+from greensched_policies.learned.bundle import load_bundle
+from greensched_policies.learned.heads import HEADS
+from greensched_simulator.results.cells import Cell, change_cell
+from greensched_simulator.results.comparison import confidence_interval
+from greensched_train.checkpoints import write_whole
+from greensched_train.data_split import TEST_SCENARIOS
+from greensched_train.evaluation import (
+    WorldOutcome,
+    all_combinations,
+    evaluate,
+    scenario_files,
+)
+from greensched_train.evaluation_figures import (
+    KUBERNETES,
+    against,
+    best_each,
+    best_single,
+    changes_pct,
+    kept_by,
+    mean_objective,
+    scenarios_of,
+)
+from greensched_train.evaluation_plot import draw_evaluation
+from greensched_train.scored_worlds import BASELINE
+
+FIGURES, PLOT = "evaluation.json", "evaluation.png"
+_FEW_WHERES = ("spread", "weighted-cost")
+_SHOWN = 5  # of the rules that are cheapest
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRequest:
+    """The evaluation that the command line asks for."""
+
+    bundle: Path
+    scenarios: Path | None
+    seeds: int
+    every_where: bool
+    out: Path | None
+    processes: int | None
+
+
+def evaluate_and_print(asked: EvaluationRequest) -> int:
+    """Evaluate a bundle and print the tables; return the exit status.
+
+    Raises BadInput for a bundle, scenarios and data that cannot be used.
+    """
+    load_bundle(asked.bundle, needs=tuple(HEADS))
+    files = scenario_files(asked.scenarios or TEST_SCENARIOS)
+    rules = all_combinations() if asked.every_where else all_combinations(_FEW_WHERES)
+    learned = f"onnx:{asked.bundle}"
+    bundles = [learned, f"{learned}+full-speed"]
+    policies = [*bundles, KUBERNETES, *rules]
+    console = plain_console()
+    try:
+        with (
+            terminated_as_interrupted(),
+            Progress(
+                TextColumn("scenarios and seeds"), BarColumn(), MofNCompleteColumn(),
+                TimeElapsedColumn(), console=console, transient=True,
+            ) as bar,
+        ):  # fmt: skip
+            task = bar.add_task("", total=len(files) * asked.seeds)
+            worlds = evaluate(
+                policies, files, asked.seeds, lambda world: bar.advance(task), asked.processes
+            )
+    except KeyboardInterrupt as ended:
+        console.print("interrupted: nothing was evaluated to its end")
+        return exit_status_of(ended)
+    single = best_single(rules, worlds)
+    cheapest = sorted(rules, key=lambda rule: mean_objective(rule, worlds))[:_SHOWN]
+    shown = dict.fromkeys([*bundles, single, *cheapest, KUBERNETES, BASELINE])
+    names = {learned: "the bundle", f"{learned}+full-speed": "the bundle without caps"}
+    title = f"scenarios: {len(files)}, seeds of each: {asked.seeds}; all against {BASELINE}"
+    rows = [policy_row(each, names.get(each, each), worlds) for each in shown]
+    print_table(console, title, [_HEAD, *rows], texts=("eligible",))
+    console.print(
+        f"\nThe strongest of {len(rules)} combinations of rules that keep deadlines is {single}, "
+        "chosen in hindsight.",
+        soft_wrap=True,
+    )
+    print_table(console, "\nThe bundle by scenario, J in %", scenario_rows(learned, rules, worlds))
+    if asked.out is not None:
+        asked.out.mkdir(parents=True, exist_ok=True)
+        told = [_as_document(world) for world in worlds]
+        write_whole(asked.out / FIGURES, json.dumps(told, indent=1).encode())
+        draw_evaluation(learned, single, worlds, asked.out / PLOT)
+        console.print(f"\nwritten: {asked.out / FIGURES} and {asked.out / PLOT}")
+    return 0
+
+
+_HEAD: TableRow = (
+    "policy", "J", "cost", "carbon", "missed, load ≤ 0.8", "points beyond, above", "eligible",
+)  # fmt: skip
+
+
+def policy_row(policy: str, label: str, worlds: list[WorldOutcome]) -> TableRow:
+    """Return a policy's row: its changes, and what its worst scenario misses."""
+    cells, kept = list[Cell](), kept_by(policy, worlds)
+    for name in ("cost_ratio", "cost", "carbon_g"):
+        changes = changes_pct(policy, BASELINE, worlds, attrgetter(name))
+        cells.append(change_cell(confidence_interval(np.array(changes))))
+    return (
+        label, *cells, f"{kept.missed_pct:.2f} %", f"{kept.excess_points:.2f}",
+        "yes" if kept.is_eligible else "no",
+    )  # fmt: skip
+
+
+def scenario_rows(learned: str, rules: list[str], worlds: list[WorldOutcome]) -> list[TableRow]:
+    """Return the bundle's J in each scenario, against the strongest rules overall and there."""
+    single, each = best_single(rules, worlds), best_each(rules, worlds)
+    overall = against(learned, single, worlds)
+    rows: list[TableRow] = [("scenario", "load", f"against {single}", "best there", "against it")]
+    for name, own in scenarios_of(worlds).items():
+        there = against(learned, each[name], own).whole
+        rows.append(
+            (
+                name,
+                f"{own[0].load:.2g}",
+                change_cell(overall.by_scenario[name]),
+                each[name],
+                change_cell(there),
+            )  # fmt: skip
+        )
+    return rows
+
+
+def _as_document(world: WorldOutcome) -> dict[str, Any]:
+    policies = {name: outcome._asdict() for name, outcome in world.policies.items()}
+    return world._asdict() | {"policies": policies}
