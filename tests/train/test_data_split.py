@@ -20,8 +20,8 @@ from greensched_simulator.runs.simulation import simulate
 from greensched_simulator.world.scenario_loading import load_scenario
 from greensched_simulator.world.world import build_world
 from greensched_train.data_split import (
+    DATA_PARTS,
     MARGIN,
-    PARTS,
     TEST,
     TEST_SCENARIOS,
     TRAINING,
@@ -38,7 +38,7 @@ FILES = sorted(TEST_SCENARIOS.glob("*.yaml"))
 needs_data = pytest.mark.skipif(
     not DATA.is_dir(), reason=f"no data sets at {DATA}; set GREENSCHED_DATA"
 )
-parts = pytest.mark.parametrize("part", PARTS, ids=lambda part: str(part.name))
+parts = pytest.mark.parametrize("part", DATA_PARTS, ids=lambda part: str(part.name))
 seeds = st.integers(0, 2**31)
 
 
@@ -109,7 +109,7 @@ def test_a_drawn_scenario_is_of_its_part_alone(part: DataPart, seed: int) -> Non
 
 
 def test_parts_draw_other_scenarios_from_the_same_seed() -> None:
-    drawn = [drawn_document(part, 1) for part in PARTS]
+    drawn = [drawn_document(part, 1) for part in DATA_PARTS]
     assert drawn[0]["cluster"] != drawn[1]["cluster"] != drawn[2]["cluster"]
 
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
+from greensched_simulator.policy import BASELINE
 from greensched_train.evaluation import (
     PolicyOutcome,
     WorldOutcome,
     all_combinations,
-    evaluate,
+    evaluated_worlds,
     scenario_files,
 )
-from greensched_train.evaluation_figures import against, best_each, best_single, kept_by
-from greensched_train.scored_worlds import BASELINE
+from greensched_train.evaluation_figures import best_each, best_single, kept_by, paired_change
 
 SUNS = Path(__file__).parent / "two_suns"
 
@@ -56,7 +56,7 @@ def test_without_eligible_rules_there_is_nothing_to_compare_with() -> None:
 
 
 def test_differences_are_paired_by_scenario_and_seed() -> None:
-    found = against("safe", "slow", WORLDS)
+    found = paired_change("safe", "slow", WORLDS)
     pairs = [100 * (a / b - 1) for a, b in ((0.95, 0.97), (0.93, 0.97), (0.99, 0.98), (0.99, 0.98))]
     assert found.whole.mean == pytest.approx(np.mean(pairs))
     assert found.by_scenario["calm"].mean == pytest.approx(np.mean(pairs[:2]))
@@ -73,9 +73,9 @@ def test_all_combinations_have_a_rule_for_each_lever() -> None:
 def test_an_evaluation_has_all_worlds_in_order_whatever_the_processes() -> None:
     policies, files = ["run-now+weighted-cost+cap-60"], scenario_files(SUNS)
     told = list[WorldOutcome]()
-    one = evaluate(policies, files, 2, told.append, processes=1)
+    one = evaluated_worlds(policies, files, 2, told.append, processes=1)
     assert [(each.scenario, each.seed) for each in one] == [("two-suns", 1), ("two-suns", 2)]
-    assert told == one == evaluate(policies, files, 2, told.append, processes=2)
+    assert told == one == evaluated_worlds(policies, files, 2, told.append, processes=2)
     assert all(each.policies[BASELINE].cost_ratio == pytest.approx(1.0) for each in one)
     assert all(each.policies[policies[0]].cost_ratio < 1.0 for each in one)
 

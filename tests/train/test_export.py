@@ -8,7 +8,7 @@ from greensched_policies.encoding.observation import CONTEXT_FEATURES
 from greensched_policies.learned.heads import HEADS, Head
 from greensched_policies.learned.known_nets import known_net
 from greensched_policies.library.nets import CandidateNet
-from greensched_train.export import costs_of
+from greensched_train.export import net_costs
 from greensched_train.graphs import graph_of, model_of
 from greensched_train.residual_nets import ResidualNets
 
@@ -48,4 +48,4 @@ def test_the_library_and_onnxruntime_read_what_was_exported(
         "context": context.astype(np.float32),
     }
     answer = onnxruntime.InferenceSession(content).run(None, given)[0]
-    np.testing.assert_allclose(answer, costs_of(net, candidates, context), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(answer, net_costs(net, candidates, context), rtol=1e-5, atol=1e-5)

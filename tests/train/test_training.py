@@ -18,7 +18,7 @@ from greensched_train.checkpoints import CHECKPOINT, Progress
 from greensched_train.residual_nets import ResidualNets
 from greensched_train.scored_worlds import scored_world
 from greensched_train.trained_bundle import export_trained
-from greensched_train.training import train
+from greensched_train.training import run_training
 from greensched_train.training_config import Evolution, TrainingConfig, Validation, Worlds
 
 SUNS = Path(__file__).parent / "two_suns"
@@ -49,7 +49,7 @@ def quietly(progress: Progress) -> None:
 
 def trained(folder: Path, config: TrainingConfig = SHORT) -> Progress:
     """Train to the end in one process, and export."""
-    done = train(config, folder, quietly, processes=1)
+    done = run_training(config, folder, quietly, processes=1)
     export_trained(done, config, ["greensched", "train", "tiny.yaml"], folder / "bundle")
     return done
 
@@ -85,7 +85,7 @@ def test_a_training_that_was_killed_after_each_generation_comes_to_the_same_byte
 
     for _ in range(1 + SHORT.method.generations):
         with pytest.raises(_Killed):
-            train(SHORT, tmp_path, kill, processes=1)
+            run_training(SHORT, tmp_path, kill, processes=1)
     trained(tmp_path)
     assert arrays_in(tmp_path) == arrays_in(whole)
     for head in ("when", "where", "how_fast"):
@@ -94,7 +94,7 @@ def test_a_training_that_was_killed_after_each_generation_comes_to_the_same_byte
 
 
 def test_what_is_exported_decides_as_what_was_trained(whole: Path) -> None:
-    done = train(SHORT, whole, quietly, processes=1)
+    done = run_training(SHORT, whole, quietly, processes=1)
     nets = ResidualNets(SHORT.hidden).nets_of(done.best)
     world = build_world(load_scenario(SUNS / "two-suns.yaml"), 0)
     bundle = policy_named(f"onnx:{whole / 'bundle'}")
@@ -105,14 +105,14 @@ def test_what_is_exported_decides_as_what_was_trained(whole: Path) -> None:
 def test_a_folder_of_another_training_is_refused_by_what_differs(whole: Path) -> None:
     other = SHORT.model_copy(update={"seed": 7})
     with pytest.raises(BadInput, match="another configuration .seed was 1, and is 7."):
-        train(other, whole, quietly, processes=1)
+        run_training(other, whole, quietly, processes=1)
 
 
 def test_a_damaged_checkpoint_is_refused_and_stays(whole: Path, tmp_path: Path) -> None:
     content = (whole / CHECKPOINT).read_bytes()
     (tmp_path / CHECKPOINT).write_bytes(content[: len(content) // 2])
     with pytest.raises(BadInput, match="is no checkpoint of a training"):
-        train(SHORT, tmp_path, quietly, processes=1)
+        run_training(SHORT, tmp_path, quietly, processes=1)
     assert (tmp_path / CHECKPOINT).stat().st_size == len(content) // 2
 
 
@@ -125,17 +125,17 @@ def test_a_full_disk_leaves_the_last_checkpoint_and_training_goes_on_from_it(
         raise _Killed
 
     with pytest.raises(_Killed):
-        train(SHORT, tmp_path, kill, processes=1)
+        run_training(SHORT, tmp_path, kill, processes=1)
     before = (tmp_path / CHECKPOINT).read_bytes()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
     try:
         with pytest.raises(BadInput, match="cannot be written .File too large.; the one before"):
-            train(SHORT, tmp_path, quietly, processes=1)
+            run_training(SHORT, tmp_path, quietly, processes=1)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert (tmp_path / CHECKPOINT).read_bytes() == before
-    train(SHORT, tmp_path, quietly, processes=1)
+    run_training(SHORT, tmp_path, quietly, processes=1)
 
 
 def test_parameters_that_are_no_numbers_end_the_training_before_they_are_saved(
@@ -144,6 +144,6 @@ def test_parameters_that_are_no_numbers_end_the_training_before_they_are_saved(
     method = SHORT.method.model_copy(update={"learning_rate": 1e39})
     config = SHORT.model_copy(update={"method": method})
     with pytest.raises(BadInput, match="generation 1 gave parameters that are no numbers"):
-        train(config, tmp_path, quietly, processes=1)
+        run_training(config, tmp_path, quietly, processes=1)
     with np.load(tmp_path / CHECKPOINT) as saved:
         assert '"generation": 0' in str(saved["told"])

@@ -1,4 +1,4 @@
-"""Training of policies: the data that they may learn from, and the worlds that are drawn from it.
+"""Training of policies: their data and worlds, the nets, and how good they are.
 
-Imports `greensched_simulator`. Begin with `data_split.py`.
+Imports `greensched_policies` and `greensched_simulator`. Begin with `training.py`.
 """

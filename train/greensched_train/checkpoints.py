@@ -16,7 +16,7 @@ import numpy as np
 
 from greensched_core.errors import BadInput
 from greensched_train.evolution import EvolutionState
-from greensched_train.residual_nets import Parameters
+from greensched_train.residual_nets import NetParameters
 from greensched_train.training_config import TrainingConfig
 
 CHECKPOINT = "checkpoint.npz"
@@ -38,7 +38,7 @@ class Progress:
     """How far a training is; all but `seconds` are the same in each run of it."""
 
     state: EvolutionState
-    best: Parameters
+    best: NetParameters
     best_at: int = 0  # its generation
     validated: list[Validated] = field(default_factory=list)
     objectives: list[float] = field(default_factory=list)  # of each generation, in its worlds

@@ -56,7 +56,7 @@ TEST = DataPart(
     (*_LEARNED, "AU-NSW", "SG", "US-TEX-ERCO"),
     ("azure-70k.csv.gz", "mustang-trace-2015-70k.csv.gz"),
 )
-PARTS = (TRAINING, VALIDATION, TEST)
+DATA_PARTS = (TRAINING, VALIDATION, TEST)
 # From the end of a scenario's length to that of the data: jobs then still run and are billed.
 MARGIN = timedelta(days=4)
 

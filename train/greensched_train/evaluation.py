@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from greensched_core.errors import BadInput
 from greensched_policies.rules.catalogue import CAP_RULES, WHEN_RULES
-from greensched_simulator.policy import PLACINGS, policy_named
+from greensched_simulator.policy import BASELINE, PLACINGS, policy_named
 from greensched_simulator.runs.simulation import simulate
 from greensched_simulator.world.scenario_loading import load_scenario
 from greensched_simulator.world.world import build_world
-from greensched_train.scored_worlds import BASELINE, ScoredWorld
+from greensched_train.scored_worlds import ScoredWorld
 
 DoneCallback = Callable[["WorldOutcome"], None]  # called after each world
 
@@ -49,7 +49,7 @@ def scenario_files(folder: Path) -> list[Path]:
     return files
 
 
-def evaluate(
+def evaluated_worlds(
     policies: Sequence[str],
     files: Sequence[Path],
     seeds: int,

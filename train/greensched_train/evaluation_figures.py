@@ -10,19 +10,20 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_core.errors import BadInput
+from greensched_simulator.policy import BASELINE
 from greensched_simulator.results.cells import ConfidenceInterval
 from greensched_simulator.results.comparison import confidence_interval
 from greensched_train.evaluation import PolicyOutcome, WorldOutcome
-from greensched_train.scored_worlds import BASELINE, FULL_LOAD
+from greensched_train.scored_worlds import FULL_LOAD
 
 MOST_MISSED_PCT = 0.5  # of deadlines in a scenario up to FULL_LOAD
 MOST_EXCESS_POINTS = 0.3  # above it, beyond what run-now+spread misses there
 KUBERNETES = "run-now+kubernetes-default+full-speed"
 
-Chosen = Callable[[PolicyOutcome], float]
+OutcomeFigure = Callable[[PolicyOutcome], float]
 
 
-class Kept(NamedTuple):
+class DeadlinesKept(NamedTuple):
     """How a policy keeps deadlines, in its worst scenario: means over the seeds."""
 
     missed_pct: float  # up to FULL_LOAD
@@ -34,7 +35,7 @@ class Kept(NamedTuple):
         return self.missed_pct <= MOST_MISSED_PCT and self.excess_points <= MOST_EXCESS_POINTS
 
 
-class Against(NamedTuple):
+class PairedChange(NamedTuple):
     """A policy in each scenario against another, in per cent of J: means over the seeds."""
 
     policy: str
@@ -51,7 +52,7 @@ def scenarios_of(worlds: Sequence[WorldOutcome]) -> dict[str, list[WorldOutcome]
     return found
 
 
-def kept_by(policy: str, worlds: Sequence[WorldOutcome]) -> Kept:
+def kept_by(policy: str, worlds: Sequence[WorldOutcome]) -> DeadlinesKept:
     """Return how a policy keeps deadlines."""
     missed, excess = [0.0], [0.0]
     for own in scenarios_of(worlds).values():
@@ -61,10 +62,12 @@ def kept_by(policy: str, worlds: Sequence[WorldOutcome]) -> Kept:
             missed.append(float(late.mean()))
         else:
             excess.append(float((late - usual).mean()))
-    return Kept(max(missed), max(excess))
+    return DeadlinesKept(max(missed), max(excess))
 
 
-def changes_pct(policy: str, other: str, worlds: Sequence[WorldOutcome], of: Chosen) -> list[float]:
+def changes_pct(
+    policy: str, other: str, worlds: Sequence[WorldOutcome], of: OutcomeFigure
+) -> list[float]:
     """Return by how much a policy changes a figure against another in each world, in per cent."""
     found = []
     for world in worlds:
@@ -73,19 +76,26 @@ def changes_pct(policy: str, other: str, worlds: Sequence[WorldOutcome], of: Cho
     return found
 
 
+def change_of(
+    policy: str, other: str, worlds: Sequence[WorldOutcome], of: OutcomeFigure
+) -> ConfidenceInterval:
+    """Return the mean of these changes, and its interval."""
+    return confidence_interval(np.array(changes_pct(policy, other, worlds, of)))
+
+
 def objective(outcome: PolicyOutcome) -> float:
     """Return J, relative to run-now+spread."""
     return outcome.cost_ratio
 
 
-def against(policy: str, other: str, worlds: Sequence[WorldOutcome]) -> Against:
+def paired_change(policy: str, other: str, worlds: Sequence[WorldOutcome]) -> PairedChange:
     """Return a policy's J against another's."""
 
     def interval(own: Sequence[WorldOutcome]) -> ConfidenceInterval:
-        return confidence_interval(np.array(changes_pct(policy, other, own, objective)))
+        return change_of(policy, other, own, objective)
 
     by_scenario = {name: interval(own) for name, own in scenarios_of(worlds).items()}
-    return Against(policy, other, interval(worlds), by_scenario)
+    return PairedChange(policy, other, interval(worlds), by_scenario)
 
 
 def best_single(rules: Sequence[str], worlds: Sequence[WorldOutcome]) -> str:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from greensched_train.checkpoints import write_whole
 from greensched_train.evaluation import WorldOutcome
-from greensched_train.evaluation_figures import against
+from greensched_train.evaluation_figures import paired_change
 
 _BETTER, _WORSE, _NEUTRAL = "#27784b", "#b42318", "#5f6b7a"
 _DPI = 120
@@ -17,7 +17,7 @@ _DPI = 120
 
 def draw_evaluation(policy: str, other: str, worlds: Sequence[WorldOutcome], path: Path) -> None:
     """Write the picture. Raises BadInput if it cannot be written."""
-    found = against(policy, other, worlds)
+    found = paired_change(policy, other, worlds)
     rows = [*found.by_scenario.items(), ("all", found.whole)]
     with mpl.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure(figsize=(8.0, 1.2 + 0.35 * len(rows)), layout="constrained")

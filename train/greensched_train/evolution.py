@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_train.residual_nets import Parameters
+from greensched_train.residual_nets import NetParameters
 from greensched_train.training_config import Evolution
 
 _FIRST_MOMENT, _SECOND_MOMENT, _LEAST = 0.9, 0.99, 1e-8  # Kingma and Ba, "Adam", ICLR 2015
@@ -24,38 +24,38 @@ class EvolutionState(NamedTuple):
     """All that a generation needs of those before it."""
 
     generation: int  # the number of those done
-    parameters: Parameters
-    first: Parameters  # moments of the gradient
-    second: Parameters
-    mean: Parameters  # running mean of the parameters: less noisy than the last ones
+    parameters: NetParameters
+    first: NetParameters  # moments of the gradient
+    second: NetParameters
+    mean: NetParameters  # running mean of the parameters: less noisy than the last ones
 
 
-class Generation(NamedTuple):
+class TriedGeneration(NamedTuple):
     """The trials of a generation: parameters [2·pairs,P], and the seeds of their worlds."""
 
-    noise: Parameters  # [pairs,P]
-    parameters: Parameters  # [2·pairs,P] above the mean, then below it
+    noise: NetParameters  # [pairs,P]
+    parameters: NetParameters  # [2·pairs,P] above the mean, then below it
     worlds: Sequence[int]
 
 
-def begin(parameters: Parameters) -> EvolutionState:
+def first_state(parameters: NetParameters) -> EvolutionState:
     """Return the state before the first generation."""
     nothing = np.zeros_like(parameters)
     return EvolutionState(0, parameters, nothing, nothing.copy(), parameters.copy())
 
 
-def generation_of(state: EvolutionState, method: Evolution, seed: int) -> Generation:
+def generation_of(state: EvolutionState, method: Evolution, seed: int) -> TriedGeneration:
     """Return the next generation's trials; they depend on its number and the seed alone."""
     dice = np.random.default_rng([seed, _OWN_STREAM, state.generation])
     noise = dice.standard_normal((method.pairs, state.parameters.size))
     moved = method.deviation * noise
     worlds = dice.integers(0, 2**31, method.worlds).tolist()
     both = np.concatenate([state.parameters + moved, state.parameters - moved])
-    return Generation(noise, both, worlds)
+    return TriedGeneration(noise, both, worlds)
 
 
 def next_state(
-    state: EvolutionState, ran: Generation, objective: Parameters, method: Evolution
+    state: EvolutionState, ran: TriedGeneration, objective: NetParameters, method: Evolution
 ) -> EvolutionState:
     """Return the state after a generation with these objectives, [2·pairs,worlds], to minimise."""
     pairs = ran.noise.shape[0]

@@ -54,13 +54,13 @@ def export(nets: Nets, origin: Origin, folder: Path) -> None:
         graph = graph_of(nets[head.name], head)
         content = model_of(graph).SerializeToString(deterministic=True)
         write_whole(folder / head.file, content)
-        cards[head.name] = head_card(graph, content, costs_of(nets[head.name], *sample_of(head)))
+        cards[head.name] = head_card(graph, content, net_costs(nets[head.name], *sample_of(head)))
     card = json.dumps(card_of(cards, origin), indent=1) + "\n"
     write_whole(folder / CARD_FILE, card.encode())
     load_bundle(folder, needs=tuple(HEADS))
 
 
-def costs_of(net: CandidateNet, candidates: Any, context: Any) -> Any:
+def net_costs(net: CandidateNet, candidates: Any, context: Any) -> Any:
     """Return the costs [B,N] of candidates [B,N,F] by a net, in float64: see `library/nets.py`."""
     coefficients = context @ net.placed / np.maximum(context @ net.total, net.least)[:, None]
     costs = net.offset + np.einsum("bnf,bf->bn", candidates, net.own + coefficients)

@@ -40,7 +40,7 @@ _SHARED = len(CONTEXT_FEATURES)
 # Far above any other cost of a power cap: none is chosen at which work would end late.
 _LATE_COST = 10.0
 
-Parameters = npt.NDArray[np.float64]  # of all heads, one after the other
+NetParameters = npt.NDArray[np.float64]  # of all heads, one after the other
 Nets = dict[str, CandidateNet]  # by head
 
 
@@ -111,19 +111,19 @@ class ResidualNets:
             parts += [_Part((units, below), below), _Part((units,), 0)]
         return [*parts, _Part((1, self._hidden[-1]), 0), _Part((1,), 0)]
 
-    def initial(self, dice: np.random.Generator) -> Parameters:
+    def initial(self, dice: np.random.Generator) -> NetParameters:
         """Return parameters with which each head decides as its prior.
 
         Weights are He-uniform (He et al., "Delving Deep into Rectifiers", ICCV 2015).
         """
-        found = list[Parameters]()
+        found = list[NetParameters]()
         for parts in self._parts.values():
             for part in parts:
                 bound = np.sqrt(6.0 / part.inputs) if part.inputs else 0.0
                 found.append((dice.random(int(np.prod(part.shape))) * 2.0 - 1.0) * bound)
         return np.concatenate(found)
 
-    def nets_of(self, parameters: Parameters) -> Nets:
+    def nets_of(self, parameters: NetParameters) -> Nets:
         """Return the nets with these parameters, [size]."""
         found, at = Nets(), 0
         for name, parts in self._parts.items():

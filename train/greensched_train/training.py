@@ -10,21 +10,21 @@ import numpy as np
 from greensched_core.errors import BadInput
 from greensched_train.checkpoints import CHECKPOINT, Progress, Validated, save, saved
 from greensched_train.data_split import TRAINING, VALIDATION
-from greensched_train.evolution import begin, generation_of, next_state
-from greensched_train.residual_nets import Parameters, ResidualNets
+from greensched_train.evolution import first_state, generation_of, next_state
+from greensched_train.residual_nets import NetParameters, ResidualNets
 from greensched_train.training_config import TrainingConfig
-from greensched_train.world_pool import Trial, WorldPool
+from greensched_train.world_pool import ParameterTrial, WorldPool
 
 # Nets have single precision. Of parameters one of which is no number, this is false too.
 _GREATEST = float(np.finfo(np.float32).max)
 
-ProgressCallback = Callable[[Progress], None]  # called after each generation
+TrainingCallback = Callable[[Progress], None]  # called after each generation
 
 
-def train(
+def run_training(
     config: TrainingConfig,
     folder: Path,
-    on_progress: ProgressCallback,
+    on_progress: TrainingCallback,
     processes: int | None = None,
 ) -> Progress:
     """Train until the last generation, and return what was found; go on from a checkpoint.
@@ -39,7 +39,7 @@ def train(
     with WorldPool(nets, config.price_of_misses, processes) as pool:
         if progress is None:
             initial = nets.initial(np.random.default_rng([config.seed]))
-            progress = Progress(begin(initial), initial)
+            progress = Progress(first_state(initial), initial)
             _step(progress, config, pool, folder, on_progress, _validate)
         while progress.state.generation < config.method.generations:
             _step(progress, config, pool, folder, on_progress, _evolve)
@@ -51,7 +51,7 @@ def _step(
     config: TrainingConfig,
     pool: WorldPool,
     folder: Path,
-    on_progress: ProgressCallback,
+    on_progress: TrainingCallback,
     do: Callable[[Progress, TrainingConfig, WorldPool], None],
 ) -> None:
     """Do one step, save what came of it, and tell."""
@@ -73,7 +73,9 @@ def _evolve(progress: Progress, config: TrainingConfig, pool: WorldPool) -> None
     method = config.method
     ran = generation_of(progress.state, method, config.seed)
     source = str(config.worlds.training or TRAINING.name)
-    trials = [Trial(each, source, world) for each in ran.parameters for world in ran.worlds]
+    trials = [
+        ParameterTrial(each, source, world) for each in ran.parameters for world in ran.worlds
+    ]
     scores = [each.objective for each in pool.scores(trials)]
     objective = np.array(scores).reshape(len(ran.parameters), len(ran.worlds))
     progress.state = next_state(progress.state, ran, objective, method)
@@ -93,12 +95,12 @@ def _validate(progress: Progress, config: TrainingConfig, pool: WorldPool) -> No
 
 
 def validated(
-    parameters: Parameters, generation: int, config: TrainingConfig, pool: WorldPool
+    parameters: NetParameters, generation: int, config: TrainingConfig, pool: WorldPool
 ) -> Validated:
     """Return how good parameters are in the worlds of validation."""
     seeds = range(config.validation.worlds)
     source = str(config.worlds.validation or VALIDATION.name)
-    scores = pool.scores([Trial(parameters, source, seed) for seed in seeds])
+    scores = pool.scores([ParameterTrial(parameters, source, seed) for seed in seeds])
     return Validated(
         generation,
         fmean(each.objective for each in scores),

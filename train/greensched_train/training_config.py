@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from greensched_core.errors import BadInput
 
 Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0.0)]
+PositiveNumber = Annotated[float, Field(gt=0.0)]
 
 
 class _Section(BaseModel):
@@ -25,8 +25,8 @@ class Evolution(_Section):
     generations: Count = 200
     pairs: Count = 16  # of parameters on both sides of the mean, in each generation
     worlds: Count = 4  # in which each of them runs
-    deviation: Positive = 0.05  # standard deviation of the parameters around their mean
-    learning_rate: Positive = 0.02
+    deviation: PositiveNumber = 0.05  # standard deviation of the parameters around their mean
+    learning_rate: PositiveNumber = 0.02
 
 
 class Validation(_Section):
@@ -54,7 +54,7 @@ class TrainingConfig(_Section):
     hidden: tuple[Count, ...] = (16,)  # units of the layers of each head's residual net
     # What a share of deadlines missed beyond what is allowed costs, relative to run-now+spread: at
     # 10, each per cent missed costs 10 %.
-    price_of_misses: Positive = 10.0
+    price_of_misses: PositiveNumber = 10.0
     worlds: Worlds = Worlds()
     method: Evolution = Evolution()
     validation: Validation = Validation()

@@ -7,16 +7,16 @@ from concurrent.futures import ProcessPoolExecutor
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from greensched_train.residual_nets import Parameters, ResidualNets
+from greensched_train.residual_nets import NetParameters, ResidualNets
 from greensched_train.scored_worlds import Score, scored_world
 
 _TOGETHER = 8  # parameters that a process scores in a world, before another may help
 
 
-class Trial(NamedTuple):
-    """Parameters of all heads to be scored in a world."""
+class ParameterTrial(NamedTuple):
+    """NetParameters of all heads to be scored in a world."""
 
-    parameters: Parameters
+    parameters: NetParameters
     source: str  # of worlds: see `scored_world`
     seed: int
 
@@ -40,7 +40,7 @@ class WorldPool:
     ) -> None:
         self._pool.shutdown(cancel_futures=True)
 
-    def scores(self, trials: Sequence[Trial]) -> list[Score]:
+    def scores(self, trials: Sequence[ParameterTrial]) -> list[Score]:
         """Return the score of each trial, in their order. Raises BadInput as `scored_world`."""
         groups = dict[tuple[str, int, int], list[int]]()
         places = dict[tuple[str, int], int]()
@@ -62,7 +62,7 @@ class WorldPool:
 
 
 def _scored(
-    nets: ResidualNets, parameters: Sequence[Parameters], source: str, seed: int, price: float
+    nets: ResidualNets, parameters: Sequence[NetParameters], source: str, seed: int, price: float
 ) -> list[Score]:
     world = scored_world(source, seed)
     return [world.score(nets.nets_of(each), price) for each in parameters]

@@ -1,1 +1,4 @@
-"""The verbs of training. Imports `greensched_cli.simulation`."""
+"""The verbs of learned policies: `train` and `evaluate`.
+
+Imports `extras.py`, `interrupts.py` and `terminal.py`. Begin with `train.py`.
+"""

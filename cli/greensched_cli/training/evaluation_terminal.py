@@ -6,37 +6,36 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from greensched_cli.interrupts import exit_status_of, terminated_as_interrupted
 from greensched_cli.terminal import TableRow, plain_console, print_table
 from greensched_policies.learned.bundle import load_bundle
 from greensched_policies.learned.heads import HEADS
+from greensched_simulator.policy import BASELINE
 from greensched_simulator.results.cells import Cell, change_cell
-from greensched_simulator.results.comparison import confidence_interval
 from greensched_train.checkpoints import write_whole
 from greensched_train.data_split import TEST_SCENARIOS
 from greensched_train.evaluation import (
     WorldOutcome,
     all_combinations,
-    evaluate,
+    evaluated_worlds,
     scenario_files,
 )
 from greensched_train.evaluation_figures import (
     KUBERNETES,
-    against,
     best_each,
     best_single,
-    changes_pct,
+    change_of,
     kept_by,
     mean_objective,
+    paired_change,
     scenarios_of,
 )
 from greensched_train.evaluation_plot import draw_evaluation
-from greensched_train.scored_worlds import BASELINE
 
-FIGURES, PLOT = "evaluation.json", "evaluation.png"
+EVALUATION_FILE, PLOT = "evaluation.json", "evaluation.png"
 _FEW_WHERES = ("spread", "weighted-cost")
 _SHOWN = 5  # of the rules that are cheapest
 
@@ -62,44 +61,58 @@ def evaluate_and_print(asked: EvaluationRequest) -> int:
     files = scenario_files(asked.scenarios or TEST_SCENARIOS)
     rules = all_combinations() if asked.every_where else all_combinations(_FEW_WHERES)
     learned = f"onnx:{asked.bundle}"
-    bundles = [learned, f"{learned}+full-speed"]
-    policies = [*bundles, KUBERNETES, *rules]
+    policies = [learned, f"{learned}+full-speed", KUBERNETES, *rules]
     console = plain_console()
     try:
-        with (
-            terminated_as_interrupted(),
-            Progress(
-                TextColumn("scenarios and seeds"), BarColumn(), MofNCompleteColumn(),
-                TimeElapsedColumn(), console=console, transient=True,
-            ) as bar,
-        ):  # fmt: skip
-            task = bar.add_task("", total=len(files) * asked.seeds)
-            worlds = evaluate(
-                policies, files, asked.seeds, lambda world: bar.advance(task), asked.processes
-            )
+        worlds = _evaluated(console, policies, files, asked)
     except KeyboardInterrupt as ended:
         console.print("interrupted: nothing was evaluated to its end")
         return exit_status_of(ended)
+    _print(console, learned, rules, worlds)
+    if asked.out is not None:
+        _write(learned, best_single(rules, worlds), worlds, asked.out)
+        console.print(f"\nwritten: {asked.out / EVALUATION_FILE} and {asked.out / PLOT}")
+    return 0
+
+
+def _evaluated(
+    console: Console, policies: list[str], files: list[Path], asked: EvaluationRequest
+) -> list[WorldOutcome]:
+    """Run all, and show how far it is."""
+    columns = TextColumn("scenarios and seeds"), BarColumn(), MofNCompleteColumn()
+    with (
+        terminated_as_interrupted(),
+        Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar,
+    ):
+        task = bar.add_task("", total=len(files) * asked.seeds)
+        return evaluated_worlds(
+            policies, files, asked.seeds, lambda world: bar.advance(task), asked.processes
+        )
+
+
+def _print(console: Console, learned: str, rules: list[str], worlds: list[WorldOutcome]) -> None:
     single = best_single(rules, worlds)
     cheapest = sorted(rules, key=lambda rule: mean_objective(rule, worlds))[:_SHOWN]
-    shown = dict.fromkeys([*bundles, single, *cheapest, KUBERNETES, BASELINE])
-    names = {learned: "the bundle", f"{learned}+full-speed": "the bundle without caps"}
-    title = f"scenarios: {len(files)}, seeds of each: {asked.seeds}; all against {BASELINE}"
+    without = f"{learned}+full-speed"
+    names = {learned: "the bundle", without: "the bundle without caps"}
+    shown = dict.fromkeys([learned, without, single, *cheapest, KUBERNETES, BASELINE])
+    title = f"scenarios: {len(scenarios_of(worlds))}, runs: {len(worlds)}; against {BASELINE}"
     rows = [policy_row(each, names.get(each, each), worlds) for each in shown]
     print_table(console, title, [_HEAD, *rows], texts=("eligible",))
     console.print(
         f"\nThe strongest of {len(rules)} combinations of rules that keep deadlines is {single}, "
-        "chosen in hindsight.",
+        "chosen in hindsight.\n",
         soft_wrap=True,
     )
-    print_table(console, "\nThe bundle by scenario, J in %", scenario_rows(learned, rules, worlds))
-    if asked.out is not None:
-        asked.out.mkdir(parents=True, exist_ok=True)
-        told = [_as_document(world) for world in worlds]
-        write_whole(asked.out / FIGURES, json.dumps(told, indent=1).encode())
-        draw_evaluation(learned, single, worlds, asked.out / PLOT)
-        console.print(f"\nwritten: {asked.out / FIGURES} and {asked.out / PLOT}")
-    return 0
+    print_table(console, "The bundle by scenario, J in %", scenario_rows(learned, rules, worlds))
+
+
+def _write(learned: str, single: str, worlds: list[WorldOutcome], folder: Path) -> None:
+    """Write every figure, and the picture. Raises BadInput if they cannot be written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    told = [_as_document(world) for world in worlds]
+    write_whole(folder / EVALUATION_FILE, json.dumps(told, indent=1).encode())
+    draw_evaluation(learned, single, worlds, folder / PLOT)
 
 
 _HEAD: TableRow = (
@@ -111,8 +124,7 @@ def policy_row(policy: str, label: str, worlds: list[WorldOutcome]) -> TableRow:
     """Return a policy's row: its changes, and what its worst scenario misses."""
     cells, kept = list[Cell](), kept_by(policy, worlds)
     for name in ("cost_ratio", "cost", "carbon_g"):
-        changes = changes_pct(policy, BASELINE, worlds, attrgetter(name))
-        cells.append(change_cell(confidence_interval(np.array(changes))))
+        cells.append(change_cell(change_of(policy, BASELINE, worlds, attrgetter(name))))
     return (
         label, *cells, f"{kept.missed_pct:.2f} %", f"{kept.excess_points:.2f}",
         "yes" if kept.is_eligible else "no",
@@ -122,10 +134,10 @@ def policy_row(policy: str, label: str, worlds: list[WorldOutcome]) -> TableRow:
 def scenario_rows(learned: str, rules: list[str], worlds: list[WorldOutcome]) -> list[TableRow]:
     """Return the bundle's J in each scenario, against the strongest rules overall and there."""
     single, each = best_single(rules, worlds), best_each(rules, worlds)
-    overall = against(learned, single, worlds)
+    overall = paired_change(learned, single, worlds)
     rows: list[TableRow] = [("scenario", "load", f"against {single}", "best there", "against it")]
     for name, own in scenarios_of(worlds).items():
-        there = against(learned, each[name], own).whole
+        there = paired_change(learned, each[name], own).whole
         rows.append(
             (
                 name,

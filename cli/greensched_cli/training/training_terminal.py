@@ -11,10 +11,10 @@ from greensched_cli.terminal import plain_console
 from greensched_train.checkpoints import CHECKPOINT, Progress, Validated, saved
 from greensched_train.curves import CURVES, draw_curves
 from greensched_train.trained_bundle import export_trained
-from greensched_train.training import train
+from greensched_train.training import run_training
 from greensched_train.training_config import TrainingConfig
 
-TRAININGS, BUNDLE = Path("build/training"), "bundle"
+TRAININGS, BUNDLE_FOLDER = Path("build/training"), "bundle"
 _STEPS = "▁▂▃▄▅▆▇█"
 _LONGEST_CURVE = 40  # characters
 
@@ -42,16 +42,16 @@ def train_and_print(
                     bar.console.print(_line(last, progress), soft_wrap=True)
                     draw_curves(progress, folder)
 
-            done = train(config, folder, on_progress, processes)
+            done = run_training(config, folder, on_progress, processes)
             command = ["greensched", "train", str(file)]
-            export_trained(done, config, command, folder / BUNDLE)
+            export_trained(done, config, command, folder / BUNDLE_FOLDER)
     except KeyboardInterrupt as ended:
         console.print(f"interrupted; the same command goes on from {folder / CHECKPOINT}")
         return exit_status_of(ended)
     print(f"best on validation: generation {done.best_at}, in {done.seconds / 60.0:.1f} min")
     print(f"curves: {folder / CURVES}")
-    print(f"bundle: {folder / BUNDLE}")
-    print(f"next:   greensched simulate SCENARIO --policy onnx:{folder / BUNDLE}")
+    print(f"bundle: {folder / BUNDLE_FOLDER}")
+    print(f"next:   greensched simulate SCENARIO --policy onnx:{folder / BUNDLE_FOLDER}")
     return 0
 
 

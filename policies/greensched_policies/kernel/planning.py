@@ -41,6 +41,9 @@ from greensched_policies.library.functions import (
 )
 from greensched_policies.library.grid_table import GridTable
 
+# Starts of a queued workload that are looked at first: mostly one of them has room.
+_FIRST_STARTS = 8
+
 _has_room = compiled(has_room)
 _late_share = compiled(late_runs.late_share, inlined)
 _never_late_ratio = compiled(late_runs.never_late_ratio, inlined)
@@ -322,12 +325,18 @@ def take_soonest(basis: Basis, many: Many, place: int, found: Floats) -> None:
     It is what waits for a node already. Where no node can take it, nothing is kept.
     """
     work = with_all_room(pending_work_of(basis, many, place))
-    seen = see(basis, many, place, work, starts_of(basis, many, place))
-    slots, zones = as_slots(seen.columns), seen.zones
+    most = starts_of(basis, many, place)
+    count = min(_FIRST_STARTS, most)
+    seen = see(basis, many, place, work, count)
+    expected = soonest_of(as_slots(seen.columns).busiest_over_run[0])
+    while count < most and as_slots(seen.columns).busiest_over_run[0, expected] > FULL:
+        count = min(2 * count, most)
+        seen = see(basis, many, place, work, count)
+        expected = soonest_of(as_slots(seen.columns).busiest_over_run[0])
+    zones = seen.zones
     if np.isinf(work.runtime_s[zones[0]]):
         found[rows.WHY, place] = NO_ZONE
         return
-    expected = soonest_of(slots.busiest_over_run[0])
     _keep_room(basis, many, place, zones[expected], expected)
     found[rows.WHY, place] = rows.NO_CHOICE
     found[rows.EXPECTED, place], found[rows.ZONE_EXPECTED, place] = expected, zones[expected]

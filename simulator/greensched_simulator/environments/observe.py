@@ -15,7 +15,7 @@ from greensched_policies.kernel.starts import most_slots
 from greensched_simulator.engine.execution.cap_signals import cap_signals
 from greensched_simulator.engine.execution.learned_caps import show_power_caps
 from greensched_simulator.engine.execution.needs import needs_on_nodes
-from greensched_simulator.engine.execution.power_caps import see_power_caps
+from greensched_simulator.engine.execution.power_caps import look_at_power_caps
 from greensched_simulator.engine.execution.workers import new_worker, workload_columns_of
 from greensched_simulator.engine.queue.deciding import unstarted_job_of
 from greensched_simulator.engine.state.choices import see_candidates
@@ -61,7 +61,7 @@ def observe_power_caps(episode: Any, domain: int, node: int, now_s: float) -> No
     """Show the power caps of a domain of a node with running jobs."""
     run = episode.run
     on_nodes, signals = needs_on_nodes(now_s, run), cap_signals(now_s, run, True)
-    see_power_caps(domain, node, signals, on_nodes, run)
+    look_at_power_caps(domain, node, signals, on_nodes, run)
     show_power_caps(domain, node, signals, on_nodes, run)
     memory = run.caps_memory
     episode.power_caps[:] = memory.seen

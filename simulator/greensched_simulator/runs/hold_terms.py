@@ -35,7 +35,7 @@ from greensched_simulator.runs.pausable_jobs import NOTHING_PAUSED, pause_table
 from greensched_simulator.world.services import is_replica
 from greensched_simulator.world.world import World
 
-_REPLAN_S = float(OperatorSettings.model_fields["replan_every_s"].default)
+REPLAN_S = float(OperatorSettings.model_fields["replan_every_s"].default)
 _JITTER_S = float(OperatorSettings.model_fields["release_jitter_s"].default)
 
 
@@ -70,6 +70,7 @@ def hold_table(
     estimates: JobEstimates,
     *,
     pauses: bool = False,
+    replan_every_s: float = REPLAN_S,
 ) -> HoldTable:
     """Return the hold terms of a world's jobs; `pauses`: those that can be suspended may be."""
     jobs, found = world.jobs, _judged(world, policy, estimates)
@@ -79,7 +80,7 @@ def hold_table(
     until_s = _last_start_s(asked[rows.LATEST_S], paused)
     quiet_s = _quiet_s(world, policy, until_s)
     asked[rows.FROM_S], asked[rows.QUIET] = -np.inf, 0.0 if quiet_s.size else rows.NEVER_QUIET
-    replans_s = np.union1d(rolls_s, np.arange(_REPLAN_S, until_s + _REPLAN_S, _REPLAN_S))
+    replans_s = np.union1d(rolls_s, _every(replan_every_s, until_s))
     return HoldTable(
         may_wait=np.array([each is not None for each in found], np.int64),
         asked=asked,
@@ -93,6 +94,11 @@ def hold_table(
         pauses=paused,
         learned=learned_table(world, found),
     )
+
+
+def _every(seconds: float, until_s: float) -> Floats:
+    """Return the times at which held jobs are planned again, whatever the grid does."""
+    return np.arange(seconds, until_s + seconds, seconds)
 
 
 def _asked(world: World, policy: GreenPolicy, found: Sequence[HoldTerms | None]) -> Floats:

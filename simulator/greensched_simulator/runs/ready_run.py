@@ -17,7 +17,12 @@ from greensched_simulator.engine.run import Given
 from greensched_simulator.engine.state.choices import RuleSet, rules_of
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.policy import QUEUES, USUAL_CAP, Policy
-from greensched_simulator.runs.hold_terms import green_policy_of, hold_table, plan_with
+from greensched_simulator.runs.hold_terms import (
+    REPLAN_S,
+    green_policy_of,
+    hold_table,
+    plan_with,
+)
 from greensched_simulator.runs.learned_heads import LearnedHeads, heads_of, when_rule_of
 from greensched_simulator.runs.looking_ahead import (
     empty_plan,
@@ -54,9 +59,19 @@ class _Shared:
 class ReadyRun:
     """A run of a world under a policy that has not begun; the same nets give the same bytes."""
 
-    def __init__(self, world: World, policy: Policy, shared: _Shared | None = None) -> None:
-        """Raise BadInput for policies that cannot run in the world."""
+    def __init__(
+        self,
+        world: World,
+        policy: Policy,
+        shared: _Shared | None = None,
+        replan_every_s: float = REPLAN_S,
+    ) -> None:
+        """Raise BadInput for policies that cannot run in the world.
+
+        `replan_every_s` is how often held jobs are planned again, the operator's by default.
+        """
         shared = _Shared() if shared is None else shared
+        self._replan_every_s = replan_every_s
         self._world, self._policy, self._sleep = world, policy, sleep_table(world, policy)
         self._estimates = estimates_in(world, self._sleep)
         self._jobs = planned_jobs(world, self._estimates)
@@ -92,7 +107,10 @@ class ReadyRun:
         pauses = green_policy_pauses(self._world, self._policy)
         key = replace(green, when_policy=""), pauses, self._policy.sleep
         if key not in shared.tables:
-            shared.tables[key] = hold_table(self._world, green, self._estimates, pauses=pauses)
+            shared.tables[key] = hold_table(
+                self._world, green, self._estimates,
+                pauses=pauses, replan_every_s=self._replan_every_s,
+            )  # fmt: skip
         return shared.tables[key]
 
     def _rules(self, heads: LearnedHeads) -> RuleSet:

@@ -66,7 +66,7 @@ def cap_nodes(now_s: float, run: Run) -> None:
             if not is_to_cap(domain, node, cluster):
                 cluster.cap[CHANGED + domain, node] = 0.0
                 continue
-            see_power_caps(domain, node, signals, needs, run)
+            look_at_power_caps(domain, node, signals, needs, run)
             place = NOWHERE
             if is_learned:
                 show_power_caps(domain, node, signals, needs, run)
@@ -107,7 +107,9 @@ def next_to_cap(cluster: ClusterState) -> int:
 
 
 @fast
-def see_power_caps(domain: int, node: int, signals: CapSignals, needs: NodeNeeds, run: Run) -> None:
+def look_at_power_caps(
+    domain: int, node: int, signals: CapSignals, needs: NodeNeeds, run: Run
+) -> None:
     """Fill in what a cap rule sees of a node's domain."""
     cluster, cpu_w, seen = run.cluster, _cpu_watts(node, run), run.caps_memory.seen
     pue, saved_w = cluster.nodes[PUE, node], _kept_awake_w(node, run)
