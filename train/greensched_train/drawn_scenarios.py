@@ -127,9 +127,15 @@ def _drawn_generator(
         return generator | {"cpu_cores": [2, 4, 8], "gpu_share": gpu_share, "gpus": [1, 2, 4]}
     core_h = 24.0 * DAYS * sum(group["count"] * group["cpu_cores"] for group in nodes)
     wanted = core_h / (2.0 * median_h * _MOST_JOBS)  # the mean of log-normal runtimes is longer
-    cores = [each for each in _CORES if each <= max(2.0 * wanted, 4.0)][-4:]
-    workers = [1, 2, 4] if wanted > cores[-1] else [1]
-    return generator | {"cpu_cores": cores, "workers": workers}
+    cores = [each for each in _CORES if each <= max(4.0 * wanted, 4.0)][-4:]
+    return generator | {"cpu_cores": cores, "workers": _drawn_workers(wanted / cores[-1])}
+
+
+def _drawn_workers(times: float) -> list[int]:
+    """Return the workers of jobs that want so many times the cores of one."""
+    if times <= 1.0:
+        return [1]
+    return [1, 2, 4] if times <= 4.0 else [2, 4, 8]
 
 
 def _drawn_weights(dice: np.random.Generator) -> dict[str, float]:
