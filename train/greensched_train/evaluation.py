@@ -14,6 +14,7 @@ from greensched_simulator.runs.simulation import simulate
 from greensched_simulator.world.scenario_loading import load_scenario
 from greensched_simulator.world.world import build_world
 from greensched_train.scored_worlds import ScoredWorld
+from greensched_train.world_pool import begin_process
 
 DoneCallback = Callable[["WorldOutcome"], None]  # called after each world
 
@@ -63,7 +64,7 @@ def evaluated_worlds(
     for each in policies:
         policy_named(each)
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes or os.cpu_count(), context) as pool:
+    with ProcessPoolExecutor(processes or os.cpu_count(), context, begin_process) as pool:
         runs = [
             pool.submit(_outcome_of, tuple(policies), file, seed)
             for file in files
