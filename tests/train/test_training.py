@@ -22,7 +22,7 @@ from greensched_train.residual_nets import ResidualNets
 from greensched_train.trained_bundle import export_trained
 from greensched_train.training import run_training
 from greensched_train.training_config import Evolution, TrainingConfig, Validation, Worlds
-from greensched_train.world_pool import ProcessDied
+from greensched_train.world_pool import TrainingProcessDied
 
 SUNS = Path(__file__).parent / "two_suns"
 TINY = TrainingConfig(
@@ -165,7 +165,7 @@ def test_after_a_process_was_killed_training_goes_on_from_the_last_checkpoint(
         for child in multiprocessing.active_children():
             child.kill()
 
-    with pytest.raises(ProcessDied, match="the same command goes on"):
+    with pytest.raises(TrainingProcessDied, match="the same command goes on"):
         run_training(SHORT, tmp_path, kill_all, processes=1)
     run_training(SHORT, tmp_path, quietly, processes=0)
     assert arrays_in(tmp_path) == arrays_in(whole)

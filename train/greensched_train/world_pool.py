@@ -25,7 +25,7 @@ class ParameterTrial(NamedTuple):
     seed: int
 
 
-class ProcessDied(GreenSchedError):
+class TrainingProcessDied(GreenSchedError):
     """A process that scored trials was killed from outside."""
 
 
@@ -67,7 +67,7 @@ class WorldPool:
     def scores(self, trials: Sequence[ParameterTrial]) -> list[Score]:
         """Return the score of each trial, in their order.
 
-        Raises BadInput as `scored_world`, and ProcessDied if one was killed.
+        Raises BadInput as `scored_world`, and TrainingProcessDied if one was killed.
         """
         groups = dict[tuple[str, int, int], list[int]]()
         places = dict[tuple[str, int], int]()
@@ -87,7 +87,7 @@ class WorldPool:
             for key, own in groups.items():
                 found |= zip(own, done[key].result(), strict=True)
         except BrokenProcessPool as fault:
-            raise ProcessDied(
+            raise TrainingProcessDied(
                 "a process of the training was killed, as the kernel does when memory is short: "
                 "the same command goes on after the last generation; --processes 1 takes less"
             ) from fault
