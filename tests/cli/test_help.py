@@ -31,7 +31,8 @@ assert result.exit_code == 0, result.output
 print(result.output)
 print("imported", *sys.modules)
 """
-SHOW_NOTHING = {"cluster up", "cluster down", "scenario schema"}  # the last prints only JSON
+# Of the last two one prints only JSON, and one how far it is.
+SHOW_NOTHING = {"cluster up", "cluster down", "scenario schema", "train"}
 
 
 def test_the_version_is_that_of_the_package() -> None:

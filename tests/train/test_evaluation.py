@@ -73,9 +73,9 @@ def test_all_combinations_have_a_rule_for_each_lever() -> None:
 def test_an_evaluation_has_all_worlds_in_order_whatever_the_processes() -> None:
     policies, files = ["run-now+weighted-cost+cap-60"], scenario_files(SUNS)
     told = list[WorldOutcome]()
-    one = evaluated_worlds(policies, files, 2, told.append, processes=1)
+    one = evaluated_worlds(policies, files, 2, told.append, process_count=1)
     assert [(each.scenario, each.seed) for each in one] == [("two-suns", 1), ("two-suns", 2)]
-    assert told == one == evaluated_worlds(policies, files, 2, told.append, processes=2)
+    assert told == one == evaluated_worlds(policies, files, 2, told.append, process_count=2)
     assert all(each.policies[BASELINE].cost_ratio == pytest.approx(1.0) for each in one)
     assert all(each.policies[policies[0]].cost_ratio < 1.0 for each in one)
 

@@ -52,7 +52,7 @@ def quietly(progress: Progress) -> None:
 
 def trained(folder: Path, config: TrainingConfig = SHORT) -> Progress:
     """Train to the end in this process, and export."""
-    done = run_training(config, folder, quietly, processes=0)
+    done = run_training(config, folder, quietly, process_count=0)
     export_trained(done, config, ["greensched", "train", "tiny.yaml"], folder / "bundle")
     return done
 
@@ -88,7 +88,7 @@ def test_a_training_that_was_killed_after_each_generation_comes_to_the_same_byte
 
     for _ in range(1 + SHORT.method.generations):
         with pytest.raises(_Killed):
-            run_training(SHORT, tmp_path, kill, processes=0)
+            run_training(SHORT, tmp_path, kill, process_count=0)
     trained(tmp_path)
     assert arrays_in(tmp_path) == arrays_in(whole)
     for head in ("when", "where", "how_fast"):
@@ -97,7 +97,7 @@ def test_a_training_that_was_killed_after_each_generation_comes_to_the_same_byte
 
 
 def test_what_is_exported_decides_as_what_was_trained(whole: Path) -> None:
-    done = run_training(SHORT, whole, quietly, processes=0)
+    done = run_training(SHORT, whole, quietly, process_count=0)
     nets = ResidualNets(SHORT.hidden).nets_of(done.best)
     world = build_world(load_scenario(SUNS / "two-suns.yaml"), 0)
     bundle = policy_named(f"onnx:{whole / 'bundle'}")
@@ -109,14 +109,14 @@ def test_what_is_exported_decides_as_what_was_trained(whole: Path) -> None:
 def test_a_folder_of_another_training_is_refused_by_what_differs(whole: Path) -> None:
     other = SHORT.model_copy(update={"seed": 7})
     with pytest.raises(BadInput, match="another configuration .seed was 1, and is 7."):
-        run_training(other, whole, quietly, processes=0)
+        run_training(other, whole, quietly, process_count=0)
 
 
 def test_a_damaged_checkpoint_is_refused_and_stays(whole: Path, tmp_path: Path) -> None:
     content = (whole / CHECKPOINT).read_bytes()
     (tmp_path / CHECKPOINT).write_bytes(content[: len(content) // 2])
     with pytest.raises(BadInput, match="is no checkpoint of a training"):
-        run_training(SHORT, tmp_path, quietly, processes=0)
+        run_training(SHORT, tmp_path, quietly, process_count=0)
     assert (tmp_path / CHECKPOINT).stat().st_size == len(content) // 2
 
 
@@ -129,17 +129,17 @@ def test_a_full_disk_leaves_the_last_checkpoint_and_training_goes_on_from_it(
         raise _Killed
 
     with pytest.raises(_Killed):
-        run_training(SHORT, tmp_path, kill, processes=0)
+        run_training(SHORT, tmp_path, kill, process_count=0)
     before = (tmp_path / CHECKPOINT).read_bytes()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
     try:
         with pytest.raises(BadInput, match="cannot be written .File too large.; the one before"):
-            run_training(SHORT, tmp_path, quietly, processes=0)
+            run_training(SHORT, tmp_path, quietly, process_count=0)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert (tmp_path / CHECKPOINT).read_bytes() == before
-    run_training(SHORT, tmp_path, quietly, processes=0)
+    run_training(SHORT, tmp_path, quietly, process_count=0)
 
 
 def test_parameters_that_are_no_numbers_end_the_training_before_they_are_saved(
@@ -148,13 +148,13 @@ def test_parameters_that_are_no_numbers_end_the_training_before_they_are_saved(
     method = SHORT.method.model_copy(update={"learning_rate": 1e39})
     config = SHORT.model_copy(update={"method": method})
     with pytest.raises(BadInput, match="generation 1 gave parameters that are no numbers"):
-        run_training(config, tmp_path, quietly, processes=0)
+        run_training(config, tmp_path, quietly, process_count=0)
     with np.load(tmp_path / CHECKPOINT) as saved:
         assert '"generation": 0' in str(saved["told"])
 
 
 def test_the_number_of_processes_makes_no_difference(whole: Path, tmp_path: Path) -> None:
-    run_training(SHORT, tmp_path, quietly, processes=2)
+    run_training(SHORT, tmp_path, quietly, process_count=2)
     assert arrays_in(tmp_path) == arrays_in(whole)
 
 
@@ -166,6 +166,6 @@ def test_after_a_process_was_killed_training_goes_on_from_the_last_checkpoint(
             child.kill()
 
     with pytest.raises(TrainingProcessDied, match="the same command goes on"):
-        run_training(SHORT, tmp_path, kill_all, processes=1)
-    run_training(SHORT, tmp_path, quietly, processes=0)
+        run_training(SHORT, tmp_path, kill_all, process_count=1)
+    run_training(SHORT, tmp_path, quietly, process_count=0)
     assert arrays_in(tmp_path) == arrays_in(whole)

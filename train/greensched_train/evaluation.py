@@ -1,9 +1,6 @@
 """Runs policies in all worlds of some scenarios: what each costs, and which deadlines it misses."""
 
-import multiprocessing
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +11,7 @@ from greensched_simulator.runs.simulation import simulate
 from greensched_simulator.world.scenario_loading import load_scenario
 from greensched_simulator.world.world import build_world
 from greensched_train.scored_worlds import ScoredWorld
-from greensched_train.world_pool import begin_process
+from greensched_train.world_pool import processes
 
 DoneCallback = Callable[["WorldOutcome"], None]  # called after each world
 
@@ -55,7 +52,7 @@ def evaluated_worlds(
     files: Sequence[Path],
     seeds: int,
     on_world: DoneCallback,
-    processes: int | None = None,
+    process_count: int | None = None,
 ) -> list[WorldOutcome]:
     """Return what policies do in all scenarios, each with seeds 1 to `seeds`; in that order.
 
@@ -63,20 +60,16 @@ def evaluated_worlds(
     """
     for each in policies:
         policy_named(each)
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes or os.cpu_count(), context, begin_process) as pool:
+    found = list[WorldOutcome]()
+    with processes(process_count) as executor:
         runs = [
-            pool.submit(_outcome_of, tuple(policies), file, seed)
+            executor.submit(_outcome_of, tuple(policies), file, seed)
             for file in files
             for seed in range(1, seeds + 1)
         ]
-        found = list[WorldOutcome]()
-        try:
-            for run in runs:
-                found.append(run.result())
-                on_world(found[-1])
-        finally:
-            pool.shutdown(cancel_futures=True)
+        for run in runs:
+            found.append(run.result())
+            on_world(found[-1])
     return found
 
 

@@ -68,6 +68,5 @@ def next_state(
     step = first / (1.0 - _FIRST_MOMENT**number)
     step = step / (np.sqrt(second / (1.0 - _SECOND_MOMENT**number)) + _LEAST)
     parameters = state.parameters - method.learning_rate * step
-    kept = min(_KEPT, number / (number + 9.0))  # at first the mean of all
-    mean = kept * state.mean + (1.0 - kept) * parameters
+    mean = _KEPT * state.mean + (1.0 - _KEPT) * parameters
     return EvolutionState(number, parameters, first, second, mean)

@@ -13,7 +13,7 @@ from greensched_train.data_split import TRAINING, VALIDATION
 from greensched_train.evolution import first_state, generation_of, next_state
 from greensched_train.residual_nets import NetParameters, ResidualNets
 from greensched_train.training_config import TrainingConfig
-from greensched_train.world_pool import ParameterTrial, WorldPool
+from greensched_train.world_pool import ParameterTrial, WorldPool, processes
 
 # Nets have single precision. Of parameters one of which is no number, this is false too.
 _GREATEST = float(np.finfo(np.float32).max)
@@ -25,7 +25,7 @@ def run_training(
     config: TrainingConfig,
     folder: Path,
     on_progress: TrainingCallback,
-    processes: int | None = None,
+    process_count: int | None = None,
 ) -> Progress:
     """Train until the last generation, and return what was found; go on from a checkpoint.
 
@@ -36,7 +36,8 @@ def run_training(
     nets = ResidualNets(config.hidden)
     folder.mkdir(parents=True, exist_ok=True)
     progress = saved(config, folder)
-    with WorldPool(nets, config.price_of_misses, processes) as pool:
+    with processes(process_count) as executor:
+        pool = WorldPool(nets, config.price_of_misses, executor)
         if progress is None:
             initial = nets.initial(np.random.default_rng([config.seed]))
             progress = Progress(first_state(initial), initial)

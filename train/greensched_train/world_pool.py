@@ -3,12 +3,12 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from threading import Thread
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from greensched_core.errors import GreenSchedError
 from greensched_train.residual_nets import NetParameters, ResidualNets
@@ -18,7 +18,7 @@ _TOGETHER = 8  # parameters that a process scores in a world, before another may
 
 
 class ParameterTrial(NamedTuple):
-    """NetParameters of all heads to be scored in a world."""
+    """Parameters of all heads to be scored in a world."""
 
     parameters: NetParameters
     source: str  # of worlds: see `scored_world`
@@ -39,30 +39,10 @@ class _InThisProcess(Executor):
 
 
 class WorldPool:
-    """Processes that score trials; use it in a `with` statement."""
+    """Scores trials by the processes of an executor."""
 
-    def __init__(self, nets: ResidualNets, price_of_misses: float, processes: int | None) -> None:
-        """Begin processes: one per core by default; with 0, this process does it all."""
-        self._nets, self._price = nets, price_of_misses
-        self._pool: Executor = _InThisProcess()
-        if processes != 0:
-            context = multiprocessing.get_context("spawn")
-            count = processes or os.cpu_count()
-            self._pool = ProcessPoolExecutor(count, context, begin_process)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is not None:  # nobody waits for what still runs
-            for child in multiprocessing.active_children():
-                child.terminate()
-        self._pool.shutdown(cancel_futures=True)
+    def __init__(self, nets: ResidualNets, price_of_misses: float, executor: Executor) -> None:
+        self._nets, self._price, self._pool = nets, price_of_misses, executor
 
     def scores(self, trials: Sequence[ParameterTrial]) -> list[Score]:
         """Return the score of each trial, in their order.
@@ -99,6 +79,26 @@ def _scored(
 ) -> list[Score]:
     world = scored_world(source, seed)
     return [world.score(nets.nets_of(each), price) for each in parameters]
+
+
+@contextmanager
+def processes(count: int | None) -> Iterator[Executor]:
+    """Begin processes, one per core by default; with 0, this process does it all.
+
+    What still runs when the block ends by an error, or an interruption, is ended too.
+    """
+    if count == 0:
+        yield _InThisProcess()
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(count or os.cpu_count(), context, begin_process) as executor:
+        try:
+            yield executor
+        except BaseException:
+            for child in multiprocessing.active_children():
+                child.terminate()
+            executor.shutdown(cancel_futures=True)
+            raise
 
 
 def begin_process() -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from greensched_cli.extras import needs
+from greensched_cli.output import AsOutput, Output
 
 
 @needs("simulator", "greensched evaluate")
@@ -33,9 +34,10 @@ def evaluate(
     processes: Annotated[
         int | None, typer.Option(min=1, help="Processes; by default one per core.")
     ] = None,
+    output: AsOutput = Output.TABLE,
 ) -> None:
     """Compare a learned bundle with the strongest rules: cost, carbon and deadlines missed."""
     from greensched_cli.training.evaluation_terminal import EvaluationRequest, evaluate_and_print
 
-    asked = EvaluationRequest(bundle, scenarios, seeds, every_where, out, processes)
+    asked = EvaluationRequest(bundle, scenarios, seeds, every_where, out, processes, output)
     raise typer.Exit(evaluate_and_print(asked))

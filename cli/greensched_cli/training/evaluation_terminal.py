@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from greensched_cli.interrupts import exit_status_of, terminated_as_interrupted
+from greensched_cli.output import Output, print_document
 from greensched_cli.terminal import TableRow, plain_console, print_table
 from greensched_policies.learned.bundle import load_bundle
 from greensched_policies.learned.heads import HEADS
@@ -50,6 +51,7 @@ class EvaluationRequest:
     every_where: bool
     out: Path | None
     processes: int | None
+    output: Output
 
 
 def evaluate_and_print(asked: EvaluationRequest) -> int:
@@ -62,15 +64,18 @@ def evaluate_and_print(asked: EvaluationRequest) -> int:
     rules = all_combinations() if asked.every_where else all_combinations(_FEW_WHERES)
     learned = f"onnx:{asked.bundle}"
     policies = [learned, f"{learned}+full-speed", KUBERNETES, *rules]
-    console = plain_console()
+    console = plain_console(to_stderr=asked.output != Output.TABLE)
     try:
         worlds = _evaluated(console, policies, files, asked)
     except KeyboardInterrupt as ended:
         console.print("interrupted: nothing was evaluated to its end")
         return exit_status_of(ended)
-    _print(console, learned, rules, worlds)
+    if asked.output != Output.TABLE:
+        print_document(_as_document(learned, rules, worlds), asked.output)
+    else:
+        _print(console, learned, rules, worlds)
     if asked.out is not None:
-        _write(learned, best_single(rules, worlds), worlds, asked.out)
+        _write(learned, rules, worlds, asked.out)
         console.print(f"\nwritten: {asked.out / EVALUATION_FILE} and {asked.out / PLOT}")
     return 0
 
@@ -107,12 +112,12 @@ def _print(console: Console, learned: str, rules: list[str], worlds: list[WorldO
     print_table(console, "The bundle by scenario, J in %", scenario_rows(learned, rules, worlds))
 
 
-def _write(learned: str, single: str, worlds: list[WorldOutcome], folder: Path) -> None:
+def _write(learned: str, rules: list[str], worlds: list[WorldOutcome], folder: Path) -> None:
     """Write every figure, and the picture. Raises BadInput if they cannot be written."""
     folder.mkdir(parents=True, exist_ok=True)
-    told = [_as_document(world) for world in worlds]
-    write_whole(folder / EVALUATION_FILE, json.dumps(told, indent=1).encode())
-    draw_evaluation(learned, single, worlds, folder / PLOT)
+    told = json.dumps(_as_document(learned, rules, worlds), indent=1)
+    write_whole(folder / EVALUATION_FILE, told.encode())
+    draw_evaluation(learned, best_single(rules, worlds), worlds, folder / PLOT)
 
 
 _HEAD: TableRow = (
@@ -138,18 +143,32 @@ def scenario_rows(learned: str, rules: list[str], worlds: list[WorldOutcome]) ->
     rows: list[TableRow] = [("scenario", "load", f"against {single}", "best there", "against it")]
     for name, own in scenarios_of(worlds).items():
         there = paired_change(learned, each[name], own).whole
-        rows.append(
-            (
-                name,
-                f"{own[0].load:.2g}",
-                change_cell(overall.by_scenario[name]),
-                each[name],
-                change_cell(there),
-            )  # fmt: skip
-        )
+        here = change_cell(overall.by_scenario[name])
+        rows.append((name, f"{own[0].load:.2g}", here, each[name], change_cell(there)))
     return rows
 
 
-def _as_document(world: WorldOutcome) -> dict[str, Any]:
-    policies = {name: outcome._asdict() for name, outcome in world.policies.items()}
-    return world._asdict() | {"policies": policies}
+def _as_document(learned: str, rules: list[str], worlds: list[WorldOutcome]) -> dict[str, Any]:
+    """Return what programs read: how the bundle compares, and each policy of each world."""
+    single = best_single(rules, worlds)
+    return {
+        "bestSingle": single,
+        "againstBestSinglePct": paired_change(learned, single, worlds).whole._asdict(),
+        "missedPct": kept_by(learned, worlds).missed_pct,
+        "excessPoints": kept_by(learned, worlds).excess_points,
+        "worlds": [
+            world._asdict()
+            | {
+                "policies": {
+                    name: {
+                        "costRatio": outcome.cost_ratio,
+                        "missed": outcome.missed,
+                        "cost": outcome.cost,
+                        "carbonG": outcome.carbon_g,
+                    }
+                    for name, outcome in world.policies.items()
+                }
+            }
+            for world in worlds
+        ],
+    }
