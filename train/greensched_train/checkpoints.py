@@ -42,7 +42,7 @@ class Progress:
     best_at: int = 0  # its generation
     validated: list[Validated] = field(default_factory=list)
     objectives: list[float] = field(default_factory=list)  # of each generation, in its worlds
-    seconds: float = 0.0  # of all processes that took part
+    seconds: float = 0.0  # wall time, of all calls together
 
 
 def save(progress: Progress, config: TrainingConfig, folder: Path) -> None:

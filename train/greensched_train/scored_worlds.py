@@ -48,7 +48,7 @@ class ScoredWorld:
     """A world, ready to run by any nets, and its baseline.
 
     Held jobs are planned again each quarter of an hour, instead of each minute as in the operator:
-    runs at a high load then take a quarter of the time, and end alike.
+    runs in which many jobs wait then take less time. Their ends are near the operator's, not equal.
     """
 
     def __init__(self, world: World, load: float) -> None:
